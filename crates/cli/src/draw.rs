@@ -6,6 +6,7 @@ pub mod entries;
 pub mod fabricated;
 pub mod findings;
 pub mod grid;
+pub mod heat;
 #[cfg(test)]
 pub mod hostile;
 pub mod json;

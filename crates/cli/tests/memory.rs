@@ -56,6 +56,55 @@ fn a_described_machine_says_what_the_article_needed_two_pages_for() {
     }
 }
 
+/// Each cell of the picture says whose cost it is: those of the own node are the least.
+#[test]
+fn the_costs_of_all_nodes_are_a_picture() {
+    let place = Place::new();
+    let simulated = ["memory", "--simulate", "2990wx", "--seed", "1"];
+    let picture = printed(&place, &[&simulated[..], &["--no-store", "--format", "svg"]].concat());
+    let document = roxmltree::Document::parse(&picture).unwrap();
+    let cells =
+        document.descendants().filter(|node| node.has_tag_name("rect")).filter_map(|node| node.children().next());
+    let costs: Vec<(String, f64)> = cells
+        .filter_map(|title| {
+            let (whose, cost) = title.text()?.split_once(": ")?;
+            Some((whose.to_owned(), cost.strip_suffix(" ns")?.parse().ok()?))
+        })
+        .collect();
+    assert_eq!(costs.len(), 16, "{picture}");
+    let cost =
+        |whose: &str| costs.iter().find(|(known, _)| known == whose).unwrap_or_else(|| panic!("{whose}: {costs:?}")).1;
+    assert!(cost("cpus 0-7 to node 2") > 1.3 * cost("cpus 0-7 to node 0"), "{costs:?}");
+    assert!(cost("cpus 32-39 to node 0") > 1.3 * cost("cpus 32-39 to node 2"), "{costs:?}");
+    for words in [">node 3</text>", ">node</text>", "simulated from 2990wx", ">ns</text>"] {
+        assert!(picture.contains(words), "{words} in\n{picture}");
+    }
+    let one_node =
+        printed(&place, &["memory", "--simulate", "9950x3d", "--no-store", "--seed", "1", "--format", "svg"]);
+    assert!(one_node.contains("<title>Latency by working set</title>"), "{one_node}");
+
+    printed(&place, &simulated);
+    printed(&place, &["report", "1", "-o", "page.html", "--figures", "figures"]);
+    for name in ["latency", "bandwidth", "working-sets", "under-load"] {
+        let svg = fs::read_to_string(place.path().join(format!("figures/memory-1-{name}.svg"))).unwrap();
+        roxmltree::Document::parse(&svg).unwrap();
+    }
+}
+
+#[test]
+fn many_nodes_are_a_heat_map_of_any_width() {
+    let place = Place::new();
+    let map = ["memory", "--simulate", "simulated-1536-cpus", "--no-store", "--seed", "1", "--width"];
+    for width in ["40", "80", "120"] {
+        let screen = printed(&place, &[&map[..], &[width]].concat());
+        let most = screen.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(most <= width.parse().unwrap(), "{most} columns in\n{screen}");
+        for words in ["0 1 2 3 4 5 6 7", "row: cpus,", "held-out error"] {
+            assert!(screen.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words} in\n{screen}");
+        }
+    }
+}
+
 #[test]
 fn hwloc_reads_what_was_measured() {
     let place = Place::new();
@@ -103,7 +152,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
         (&["memory", "--buffer", "3"][..], 2, "a size between 1MiB and 1TiB"),
         (&["memory", "--cpus", "llc:99"], 3, "llc:99"),
         (&["memory", "--simulate", "no-such-machine"], 2, "no machine and no file is named"),
-        (&["memory", "--format", "svg"], 2, "invalid value"),
+        (&["memory", "--format", "png"], 2, "invalid value"),
         (&["memory", "--budget", "soon"], 2, "duration"),
     ] {
         let (exit, said) = refused(&place, arguments);
@@ -113,6 +162,27 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     printed(&place, &["memory", "--simulate", "2990wx", "--seed", "1"]);
     let (exit, said) = refused(&place, &["history", "show", "1", "--markdown"]);
     assert!(exit == Some(2) && said.contains("--markdown is not available for a map of memory"), "{said}");
+}
+
+/// While the buffers are being filled, and while they are visited: what of the process lies in memory says how far it is.
+#[test]
+fn ctrl_c_ends_it_wherever_it_is() {
+    const MIB: u64 = 1 << 20;
+    // Two chains and half as much for streams are filled first; then the chain of working sets grows.
+    for least in [24 * MIB, 90 * MIB] {
+        let place = Place::new();
+        let arguments = ["memory", "--cpus", "core:0", "--buffer", "32MiB", "--budget", "10m"];
+        let mut run = place.corewise(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        support::wait_until_it_catches_interrupts(&run);
+        let resident = || {
+            let status = fs::read_to_string(format!("/proc/{}/status", run.id())).unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
+            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10
+        };
+        support::wait_for("its buffers to be filled so far", || (resident() >= least).then_some(()));
+        support::interrupt(&run);
+        assert_eq!(support::ended(&mut run).code(), Some(130), "at {} MiB", least / MIB);
+    }
 }
 
 #[test]

@@ -31,8 +31,8 @@ const SHORTEST_VISIT: Duration = Duration::from_millis(8);
 const SHARE_OF_VISITS: f64 = 0.7;
 /// Of the free memory, so much may be used.
 pub const SHARE_OF_MEMORY: u64 = 4;
-/// The buffers of a node, against that of its chain: two chains, and half as much for streams.
-const BUFFERS: f64 = 2.5;
+/// The buffers of a node, against that of its chain: two chains, half as much for streams, and one chain for working sets.
+const BUFFERS: f64 = 3.5;
 
 /// What to measure, and within what time.
 #[derive(Clone, Debug)]

@@ -125,10 +125,14 @@ const RYZEN_9950X3D: Description = Description {
 
 const DUAL_SOCKET: Description = Description {
     name: "dual-socket",
-    about: "two packages of four cores with two threads, a node each, and a disk at the second",
+    about: "two packages of four cores with two threads, a node each, a node of memory alone, and a disk at the second",
     packages: 2,
-    nodes: &[Memory { cpus: "0-7", size_mib: 384 }, Memory { cpus: "8-15", size_mib: 384 }],
-    distances: &[&[10, 21], &[21, 10]],
+    nodes: &[
+        Memory { cpus: "0-7", size_mib: 384 },
+        Memory { cpus: "8-15", size_mib: 384 },
+        Memory { cpus: "", size_mib: 128 },
+    ],
+    distances: &[&[10, 21, 17], &[21, 10, 28], &[17, 28, 10]],
     disk: Some(Disk::AtNode(1)),
     ..EIGHT
 };

@@ -12,8 +12,8 @@ use corewise_model::stats::random::Random;
 
 use crate::os::memory::{Memory, PageSize};
 
-/// It is looked at whether to stop after so many elements.
-const BETWEEN_LOOKS: usize = 1 << 16;
+/// It is looked at whether to stop after so many elements: some milliseconds, since each is another line of memory.
+const BETWEEN_LOOKS: usize = 1 << 13;
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// One cycle through the first elements of some memory, in random order. It grows and shrinks: at each length every cycle through its elements
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn at_each_length_it_visits_every_element_once() {
-        let mut chain = Chain::fresh(1 << 16, None, PageSize::Small, 128, 3).unwrap();
-        for bytes in [128, 4096, 1 << 16, 1 << 13, 384, 1 << 15] {
+        let mut chain = Chain::fresh(4 << 20, None, PageSize::Small, 128, 3).unwrap();
+        for bytes in [128, 4096, 1 << 16, 1 << 13, 384, 4 << 20, 3 << 20, 1 << 15] {
             assert!(chain.resize(bytes, &NEVER));
             let all: Vec<usize> = (0..bytes / 128).map(|element| element * 16).collect();
             assert_eq!(around(&chain), all, "{bytes} bytes");

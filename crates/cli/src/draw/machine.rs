@@ -1,6 +1,7 @@
 //! The machine in one line, and the picture of its levels.
 
 use corewise_model::facts::CacheKind;
+use corewise_model::links::map::{Origin, Provenance};
 use corewise_model::machine_file::Description;
 use corewise_model::{CpuSet, Machine};
 
@@ -35,6 +36,16 @@ pub fn headline(machine: &Machine, more: &[String], width: usize) -> Vec<Line> {
 
 fn guest_of(hypervisor: &str) -> String {
     if hypervisor.contains("virtual machine") { hypervisor.to_owned() } else { format!("{hypervisor} guest") }
+}
+
+/// Where a map comes from, as it stands below a picture: "corewise 0.1.0, seed 7".
+pub fn made_by(provenance: &Provenance) -> String {
+    let of = match &provenance.origin {
+        Origin::Measured => format!("seed {}", provenance.seed),
+        Origin::Simulated { file } => format!("simulated from {file}"),
+        Origin::Imported { file, .. } => format!("imported from {file}"),
+    };
+    format!("corewise {}, {of}", provenance.corewise)
 }
 
 /// The processor's name without trade marks, core counts and clock rates.

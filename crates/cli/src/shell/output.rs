@@ -1,15 +1,16 @@
 //! Printing: the one place that writes to standard output and standard error.
 
 use std::fmt::Display;
-use std::io::{self, ErrorKind, StdoutLock, Write};
+use std::io::{self, ErrorKind, IsTerminal as _, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
 use corewise_sys::standard_files::output_was_closed;
 use serde::Serialize;
 
 use super::failure::{Exit, Failure};
 use super::settings::Settings;
+use crate::draw::heat::depth::Depth;
 use crate::draw::json;
 use crate::draw::printable::{bounded, printable_lines};
 use crate::draw::text::Screen;
@@ -29,6 +30,20 @@ pub fn show<D: Serialize>(
 fn print_screen(screen: &Screen, settings: &Settings) -> Result<(), Failure> {
     let mut stream = AutoStream::new(stdout()?, settings.color);
     written(stream.write_all(screen.styled().as_bytes()).and_then(|()| stream.flush()))
+}
+
+/// The colours that standard output has.
+pub fn colours(settings: &Settings) -> Depth {
+    let of = |name: &str| std::env::var(name).ok();
+    let is_wanted = match settings.color {
+        ColorChoice::Never => false,
+        ColorChoice::Always | ColorChoice::AlwaysAnsi => true,
+        ColorChoice::Auto => {
+            io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        }
+    };
+    let term = of("TERM");
+    Depth::of(of("COLORTERM").as_deref(), term.as_deref(), is_wanted && term.as_deref() != Some("dumb"))
 }
 
 /// Prints a document as JSON on standard output, or a screen as text on standard error: standard output is a command's, which

@@ -69,8 +69,13 @@ fn hwloc(guest: &mut Guest) -> Outcome {
     same("clusters", found.clusters, sets("L2Cache")?)?;
     same("cores", found.cores, sets("Core")?)?;
     same("cpus", found.online, cpus::list(&sets("PU")?.iter().flat_map(|list| cpus::parse(list)).collect()))?;
-    let nodes = found.nodes.into_iter().map(|node| node.cpus).collect();
-    same("nodes", in_order(nodes), sets("NUMANode")?)?;
+    // Of memory alone hwloc lists the cpus that are nearest to it.
+    let alone = found.nodes.iter().filter(|node| node.cpus.is_empty()).count();
+    let nodes = in_order(found.nodes.into_iter().map(|node| node.cpus).filter(|cpus| !cpus.is_empty()).collect());
+    let of_hwloc = sets("NUMANode")?;
+    same("how many nodes", of_hwloc.len(), nodes.len() + alone)?;
+    let others: Vec<&String> = nodes.iter().filter(|cpus| !of_hwloc.contains(cpus)).collect();
+    same("nodes that hwloc has with other cpus", others, Vec::new())?;
     Ok(Completion::Completed)
 }
 

@@ -45,6 +45,15 @@ fn at_its_node(guest: &mut Guest) -> Outcome {
     let others: cpus::Cpus = &cpus::parse(&guest.machine().expected().online) - &cpus::parse(&near);
     same("near is tried", arm(format!("near(pci:{place})")), Some(near.clone()))?;
     same("not near is tried", arm(format!("!near(pci:{place})")), Some(cpus::list(&others)))?;
+    let of_roles =
+        format!("corewise try --start 'server=sleep 600' --near pci:{place} --dry-run --json -- true 2>/dev/null");
+    let planned = json(guest, &of_roles)?;
+    for (at, expected) in [("near", near.clone()), ("!near", cpus::list(&others))] {
+        let name = format!("server={at}(pci:{place})");
+        let arm = entries(&planned["placements"]).find(|placement| placement["name"] == name);
+        let place = arm.and_then(|arm| entries(&arm["roles"]).next()).map(|role| list_of(&role["cpus"]));
+        same(&format!("{name} in {planned}"), place, Some(expected))?;
+    }
 
     if guest.run("[ -e /lib/modules/virtio_blk.ko ]")?.code != 0 {
         return Ok(Completion::ignored_with("there are no modules of this kernel: `cargo xtask setup`"));

@@ -217,14 +217,9 @@ impl Answers for Measured<'_> {
     }
 
     fn trouble(&mut self) -> Option<Gap> {
-        let (before, now) = (self.before.as_ref()?, Available::now()?);
-        let swapped = now.swapped_bytes > before.swapped_bytes + SWAPPED_BYTES;
-        let short = now.all_bytes < before.all_bytes / LEAST_LEFT;
-        (swapped || short).then(|| {
-            let why = if swapped { "the machine began to swap" } else { "free memory became short" };
-            Gap::new("the rest of the map", format!("{why}, so it was ended"))
-                .cured_by("corewise memory, when more memory is free")
-        })
+        let why = short(self.before.as_ref()?, &Available::now()?)?;
+        let gap = Gap::new("the rest of the map", format!("{why}, so it was ended"));
+        Some(gap.cured_by("corewise memory, when more memory is free"))
     }
 
     /// Pages may have been moved meanwhile: by automatic balancing, or by somebody.
@@ -294,6 +289,15 @@ impl Buffers {
     }
 }
 
+/// Why no more memory should be used, by what was free at the start and is now.
+fn short(before: &Available, now: &Available) -> Option<&'static str> {
+    match () {
+        () if now.swapped_bytes > before.swapped_bytes + SWAPPED_BYTES => Some("the machine began to swap"),
+        () if now.all_bytes < before.all_bytes / LEAST_LEFT => Some("free memory became short"),
+        () => None,
+    }
+}
+
 /// What a visit would have measured.
 fn words(visit: &Visit) -> String {
     let whose = |cpus: &CpuSet| format!("cpu{} {cpus}", if cpus.len() == 1 { "" } else { "s" });
@@ -305,5 +309,26 @@ fn words(visit: &Visit) -> String {
         }
         Visit::Bandwidth { cpus, node, .. } => format!("bandwidth of node {node} for {}", whose(cpus)),
         Visit::Loaded { cpu, node, .. } => format!("node {node} under load, for cpu {cpu}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_before_the_machine_swaps() {
+        let of = |free_mib: u64, swapped_mib: u64| Available {
+            all_bytes: free_mib << 20,
+            swapped_bytes: swapped_mib << 20,
+            ..Available::default()
+        };
+        let before = of(8_000, 100);
+        // Its own buffers take a quarter.
+        assert_eq!(short(&before, &of(6_000, 100)), None);
+        assert_eq!(short(&before, &of(1_001, 110)), None);
+        assert_eq!(short(&before, &of(999, 100)), Some("free memory became short"));
+        assert_eq!(short(&before, &of(6_000, 117)), Some("the machine began to swap"));
+        assert_eq!(short(&before, &of(8_000, 0)), None, "what comes back from swap is no trouble");
     }
 }

@@ -8,8 +8,9 @@ use super::{Operation, Pages};
 use crate::stats::random::Random;
 use crate::{CpuSet, Machine};
 
-/// A clock rate for all cores.
+/// A clock rate for all cores, and what of it those have whose last-level cache is larger than others'.
 const GIGAHERTZ: f64 = 4.0;
+const CLOCK_OF_LARGER: f64 = 0.92;
 /// The time of a load by the level of cache: the first, the second, the third and beyond.
 const CACHES_NS: [f64; 3] = [1.0, 3.5, 12.0];
 /// The time of a load from the own node.
@@ -22,6 +23,8 @@ const LLC_GB_S: f64 = 36.0;
 const NODE_GB_S: f64 = 48.0;
 /// Visits differ by so much.
 const NOISE: f64 = 0.015;
+/// Pairs of a cpu and a node at the same distance differ by so much, always the same for each pair.
+const PAIRS: f64 = 0.02;
 /// The block after which a loader waits.
 const BLOCK_BYTES: f64 = 65_536.0;
 
@@ -58,7 +61,8 @@ impl Described {
             Visit::Bandwidth { cpus, node, operation } => (self.bandwidth(cpus, *node, *operation), 0.0),
             Visit::Loaded { cpu, node, loaders, pause_ns } => self.loaded(*cpu, *node, loaders, *pause_ns),
         };
-        Seen { value: value * noise, load_gb_s: load_gb_s * noise, gigahertz: Some(GIGAHERTZ) }
+        let gigahertz = if let Visit::Step { cpu, .. } = visit { Some(GIGAHERTZ * self.clock(*cpu)) } else { None };
+        Seen { value: value * noise, load_gb_s: load_gb_s * noise, gigahertz }
     }
 
     fn own_node(&self, cpu: u32) -> Option<u32> {
@@ -71,7 +75,15 @@ impl Described {
     }
 
     fn latency_ns(&self, cpu: u32, node: u32) -> f64 {
-        LOCAL_NS * self.farther(cpu, node)
+        let of_pair = Random::new(u64::from(cpu) << 32 | u64::from(node)).normal();
+        LOCAL_NS * self.farther(cpu, node) * (1.0 + PAIRS * of_pair)
+    }
+
+    /// The share of the clock rate that a cpu has.
+    fn clock(&self, cpu: u32) -> f64 {
+        let own = self.machine.llcs.iter().find(|llc| llc.cpus.contains(cpu)).and_then(|llc| llc.size_bytes);
+        let least = self.machine.llcs.iter().filter_map(|llc| llc.size_bytes).min();
+        if own > least { CLOCK_OF_LARGER } else { 1.0 }
     }
 
     fn within(&self, cpu: u32, bytes: u64) -> f64 {
@@ -83,7 +95,7 @@ impl Described {
         let nodes = self.machine.nodes.iter().filter(|node| self.machine.has_memory(node));
         let nearest = nodes.map(|node| self.farther(cpu, node.number)).fold(f64::INFINITY, f64::min);
         level.map_or(LOCAL_NS * if nearest.is_finite() { nearest } else { 1.0 }, |level| {
-            CACHES_NS[usize::from(level) - 1]
+            CACHES_NS[usize::from(level) - 1] / self.clock(cpu)
         })
     }
 

@@ -1,10 +1,11 @@
 //! Fresh memory on a node that is known: for threads to talk over, and for measuring what memory costs.
 
+mod available;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
@@ -222,33 +223,6 @@ fn huge_bytes(smaps: &str, wanted: Range<u64>) -> u64 {
     huge
 }
 
-impl Available {
-    /// Now: /proc/meminfo and the meminfo of each node; absent where /proc/meminfo cannot be read.
-    pub fn now() -> Option<Self> {
-        let system = fs::read_to_string("/proc/meminfo").ok()?;
-        let mut nodes = BTreeMap::new();
-        for entry in fs::read_dir(Path::new("/sys/devices/system/node")).into_iter().flatten().flatten() {
-            let number = entry.file_name().to_str().and_then(|name| name.strip_prefix("node")?.parse().ok());
-            let text = fs::read_to_string(entry.path().join("meminfo")).ok();
-            let free = text
-                .as_deref()
-                .and_then(|text| Some(bytes_of(text, "MemFree:")? + bytes_of(text, "Inactive(file):").unwrap_or(0)));
-            nodes.extend(number.zip(free));
-        }
-        Some(Self {
-            all_bytes: bytes_of(&system, "MemAvailable:").or_else(|| bytes_of(&system, "MemFree:"))?,
-            swapped_bytes: bytes_of(&system, "SwapTotal:")?.saturating_sub(bytes_of(&system, "SwapFree:")?),
-            nodes,
-        })
-    }
-}
-
-/// A value of a meminfo, which is in kilobytes there.
-fn bytes_of(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.split_once(name))?;
-    Some(line.1.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? << 10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,14 +272,6 @@ mod tests {
         assert_eq!(huge_bytes(smaps, 0x3000..0x4000), 4 << 10);
         assert_eq!(huge_bytes(smaps, 0x1000..0x9000), 12 << 10);
         assert_eq!(huge_bytes(smaps, 0xa000..0xb000), 0);
-    }
-
-    #[test]
-    fn what_is_free_is_read_from_either_form() {
-        assert_eq!(bytes_of("MemTotal: 9 kB\nMemAvailable:   12 kB\n", "MemAvailable:"), Some(12 << 10));
-        assert_eq!(bytes_of("Node 0 MemFree:  7 kB\n", "MemFree:"), Some(7 << 10));
-        assert_eq!(bytes_of("MemFree: x kB\n", "MemFree:"), None);
-        assert!(Available::now().is_some_and(|now| now.all_bytes > 0));
     }
 
     #[test]

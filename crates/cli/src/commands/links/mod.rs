@@ -10,10 +10,8 @@ pub mod task;
 mod tests;
 
 use std::borrow::Cow;
-use std::io::IsTerminal as _;
 use std::path::Path;
 
-use anstream::ColorChoice;
 use corewise_lab::links::measured::Measured;
 use corewise_lab::links::simulated::Simulated;
 use corewise_lab::links::{CHOICES, Plan, Talk, map as make_map};
@@ -24,7 +22,8 @@ use corewise_model::links::map::{LinkMap, Origin};
 use corewise_model::{Artifact as _, CpuSet, Machine};
 use jiff::tz::TimeZone;
 
-use crate::draw::machine::model_name;
+use crate::draw::heat::SvgText;
+use crate::draw::machine::{made_by, model_name};
 use crate::draw::number::{self, when};
 use crate::draw::page::{Story, WIDTH};
 use crate::draw::survey::Kept;
@@ -38,7 +37,7 @@ use crate::shell::list::list;
 use crate::shell::lock;
 use crate::shell::machine::{self, MachineChoice, this_machine};
 use crate::shell::measuring::nothing_measured;
-use crate::shell::output::{print_form, print_json, say, show};
+use crate::shell::output::{colours, print_form, print_json, say, show};
 use crate::shell::placing::{resolve_elsewhere, resolve_here};
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
@@ -46,10 +45,8 @@ use crate::shell::settings::Settings;
 use arguments::{FormatName, LinksArguments, OrderName};
 use document::LinksComparisonDocument;
 use pictures::comparison;
-use pictures::depth::Depth;
 use pictures::export::{long_csv, matrix_csv};
 use pictures::screen::{Picture, error_words, layout, pairs_words, screen};
-use pictures::svg::{SvgText, svg};
 use task::{Action, LinksTask, MapRequest, Simulation, Source};
 
 impl Run for LinksArguments {
@@ -322,7 +319,7 @@ fn print(
             print_form(&picture(map, &filled(), &conclusions, by_group))
         }
         FormatName::Text | FormatName::Json => {
-            let picture = Picture { depth: depth(settings), by_group };
+            let picture = Picture { depth: colours(settings), by_group };
             artifact::print(map, kept, settings, |conclusions| {
                 screen(map, &filled(), conclusions, kept, picture, settings.width)
             })
@@ -330,27 +327,9 @@ fn print(
     }
 }
 
-/// The colours of standard output.
-fn depth(settings: &Settings) -> Depth {
-    let wanted = match settings.color {
-        ColorChoice::Never => false,
-        ColorChoice::Always | ColorChoice::AlwaysAnsi => true,
-        ColorChoice::Auto => {
-            std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        }
-    };
-    let of = |name: &str| std::env::var(name).ok();
-    let term = of("TERM");
-    Depth::of(of("COLORTERM").as_deref(), term.as_deref(), wanted && term.as_deref() != Some("dumb"))
-}
-
 fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by_group: bool) -> String {
     let what = map.series.first().map(|series| series.what).unwrap_or_default();
-    let source = match &map.provenance.origin {
-        Origin::Measured => format!("corewise {}, seed {}", map.provenance.corewise, map.provenance.seed),
-        Origin::Simulated { file } => format!("corewise {}, simulated from {file}", map.provenance.corewise),
-        Origin::Imported { file, .. } => format!("corewise {}, imported from {file}", map.provenance.corewise),
-    };
+    let source = made_by(&map.provenance);
     let cpus = number::count(map.cpus.len(), "cpu");
     let title = match (&map.machine, &map.provenance.origin) {
         (Some(machine), _) => format!("{}, {cpus}", model_name(machine)),
@@ -367,6 +346,6 @@ fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by_gro
         subtitle.push(format!("{} predicted, error {error}", number::whole(filled.predicted)));
     }
     subtitle.extend(conclusions.groups.as_ref().map(|groups| groups.words()));
-    let text = SvgText { title, subtitle: subtitle.join(" · "), unit: map.unit.word().into(), source };
-    svg(&filled.all, &layout(filled, conclusions, map.unit, by_group), &text)
+    let text = SvgText { title, subtitle: subtitle.join(" · "), source };
+    layout(filled, conclusions, map.unit, by_group).heat_map(&filled.all).svg(&text)
 }

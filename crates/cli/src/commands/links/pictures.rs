@@ -1,14 +1,9 @@
-//! The pictures of a map of links: the whole map for the terminal and as SVG, and tables for other programs.
+//! The pictures of a map of links: its heat map, and tables for other programs.
 
 pub mod comparison;
-pub mod depth;
 pub mod export;
-mod heat;
-mod labels;
-mod scale;
 pub mod screen;
 mod sends;
-pub mod svg;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +12,8 @@ use std::ops::Range;
 use corewise_model::CpuSet;
 use corewise_model::links::Matrix;
 use corewise_model::links::map::Unit;
+
+use crate::draw::heat::{HeatMap, Side};
 
 /// In which order the cpus of a matrix are drawn, and what stands beside them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,10 +89,28 @@ impl Layout {
         starts.zip(ends.iter().copied()).map(|(start, end)| start..end).collect()
     }
 
-    /// The label of a row or column.
-    fn label(&self, index: usize) -> &str {
-        let label = self.order.get(index).and_then(|&place| self.labels.get(place));
-        label.map_or("", String::as_str)
+    /// The heat map of a matrix.
+    pub fn heat_map(&self, matrix: &Matrix) -> HeatMap {
+        let count = self.order.len();
+        let cells = || (0..count).flat_map(|row| (0..count).map(move |column| (row, column)));
+        let titles = if self.is_directed(matrix) { ["first cpu", "second cpu"] } else { ["cpu"; 2] };
+        let label = |place: &usize| self.labels.get(*place).cloned().unwrap_or_default();
+        let [rows, columns] = titles.map(|title| Side {
+            title: title.to_owned(),
+            labels: self.order.iter().map(label).collect(),
+            groups: self.groups(),
+            names: self.names.clone(),
+        });
+        let predicted = cells().map(|(row, column)| self.is_predicted(row, column));
+        HeatMap {
+            rows,
+            columns,
+            costs: cells().map(|(row, column)| self.cost(matrix, row, column)).collect(),
+            predicted: if self.predicted.is_empty() { Vec::new() } else { predicted.collect() },
+            is_of_pairs: true,
+            unit: self.unit.word().to_owned(),
+            ends: self.ends,
+        }
     }
 
     /// What is drawn in a row and column, in nanoseconds: the cost that way, or of the pair where only the other way is known; not a number
@@ -114,13 +129,6 @@ impl Layout {
         let (first, second) = (self.order[row], self.order[column]);
         let places = self.predicted.len().isqrt();
         first.max(second) < places && self.predicted[first * places + second]
-    }
-
-    /// Everything that is drawn and known.
-    fn known(&self, matrix: &Matrix) -> Vec<f64> {
-        let count = self.order.len();
-        let all = (0..count).flat_map(|row| (0..count).map(move |column| self.cost(matrix, row, column)));
-        all.filter(|cost| cost.is_finite()).collect()
     }
 
     /// Whether it matters who is first.

@@ -6,6 +6,7 @@ use corewise_model::links::map::Origin;
 
 use super::*;
 use crate::draw::fabricated::{link_map, small_guest};
+use crate::draw::heat::depth::Depth;
 use crate::draw::hostile;
 
 #[test]

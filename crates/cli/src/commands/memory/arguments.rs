@@ -11,6 +11,7 @@ use crate::shell::values::{budget, size_bytes};
 const AFTER: &str = "Examples:
   corewise memory                             latency by working set, latency and bandwidth of each node, latency under load
   corewise memory --budget 5m                 the same on a large machine, with narrower intervals
+  corewise memory --format svg > m.svg        the heat map as a picture: what each group of cpus pays for each node
   corewise memory --format hwloc > m.xml      for hwloc: lstopo --input m.xml --memattrs
   corewise memory --simulate threadripper-2990wx   what it would look like there, with made-up costs
   corewise memory --import mlc.txt            what Intel's mlc measured, or `numactl -H` lists: stored, shown, compared
@@ -67,6 +68,8 @@ pub enum FormatName {
     Json,
     /// One line per visit
     Csv,
+    /// Latency of each node as a heat map; of a machine with one node, by working set
+    Svg,
     /// The machine with its costs as hwloc's memory attributes
     Hwloc,
 }

@@ -3,6 +3,8 @@
 pub mod arguments;
 pub mod document;
 mod screen;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -28,7 +30,7 @@ use crate::shell::interruption::Interruption;
 use crate::shell::lock;
 use crate::shell::machine::{self, MachineArguments, MachineChoice, this_machine};
 use crate::shell::measuring::nothing_measured;
-use crate::shell::output::{print_form, print_json, say, show};
+use crate::shell::output::{colours, print_form, print_json, say, show};
 use crate::shell::placing::{expression, resolve_elsewhere, resolve_here};
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
@@ -165,9 +167,15 @@ fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) 
         }
         FormatName::Csv => print_form(visits(map).trim_end()),
         FormatName::Hwloc => print_form(hwloc::xml(map).trim_end()),
-        FormatName::Text | FormatName::Json => {
-            artifact::print(map, kept, settings, |conclusions| screen::screen(map, conclusions, kept, settings.width))
-        }
+        FormatName::Svg => match screen::picture(map, &map.conclude()) {
+            Some(picture) => print_form(picture.trim_end()),
+            None => {
+                Err(Failure::unavailable("the map has no latency to draw").next("`--format text` shows what it has."))
+            }
+        },
+        FormatName::Text | FormatName::Json => artifact::print(map, kept, settings, |conclusions| {
+            screen::screen(map, conclusions, kept, colours(settings), settings.width)
+        }),
     }
 }
 

@@ -49,7 +49,7 @@ decision.";
 /// Try a program on the placements of this machine, and show which one wins, if any
 #[derive(Clone, Debug, Parser)]
 #[command(name = "try", override_usage = USAGE, after_help = AFTER)]
-#[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["threads", "near", "suite", "simulate", "resume", "again", "live"])))]
+#[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["threads", "suite", "simulate", "resume", "again", "live"])))]
 #[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "follow", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {
     /// A placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; `os` is the OS default, which is always
@@ -57,7 +57,8 @@ pub struct TryArguments {
     #[arg(long, value_name = "EXPR")]
     pub on: Vec<String>,
     /// Try whether it matters to be near this device, by what the system reports: adds near(DEVICE) and !near(DEVICE), to the
-    /// placements of --on or to those that are planned. `corewise topology --devices` lists the devices
+    /// placements of --on or to those that are planned; where there are roles, of all but `load` and `rest`.
+    /// `corewise topology --devices` lists the devices
     #[arg(long, value_name = "DEVICE", conflicts_with_all = ["threads", "resume", "again", "simulate"])]
     pub near: Option<String>,
     /// Where the program's memory comes from, as for `corewise run`: local, interleave:all, bind:0, preferred:0 or weighted:all; may be

@@ -113,9 +113,18 @@ pub fn arms_of(new: &NewExperiment, machine: &Machine, settings: &Settings) -> R
     check_file(&new.parts, settings)?;
     let roles = new.parts.roles();
     let has_roles = new.parts.parts.is_some() || !new.parts.thread_roles.is_empty();
-    let planned = new.parts.parts.as_ref().filter(|_| new.choices.is_empty() && new.memory.is_empty());
-    match planned {
-        Some(parts) => with_baseline(parts::planned(parts, machine, settings), machine),
+    let is_planned = (new.choices.is_empty() || new.choices.contains(&Choice::Planned)) && new.memory.is_empty();
+    match new.parts.parts.as_ref().filter(|_| is_planned) {
+        Some(parts) => {
+            let named = new.choices.iter().filter_map(|choice| match choice {
+                Choice::Near(device) => Some(parts::near(device, &roles, machine, settings)),
+                _ => None,
+            });
+            let mut candidates = named.collect::<Result<Vec<_>, _>>()?.concat();
+            candidates.extend(parts::planned(parts, machine, settings));
+            only_once(&mut candidates, machine);
+            with_baseline(candidates, machine)
+        }
         None => {
             let roles = if has_roles { &roles[..] } else { &[] };
             arms(&new.choices, &new.memory, (new.threads, roles), machine, settings)
@@ -183,7 +192,8 @@ pub fn arms(
                 }
                 parts::chosen((text, typed), roles, machine, settings).map(|arm| vec![arm])
             }
-            Choice::Near(device) => near(device, machine, settings).map(Vec::from),
+            Choice::Near(device) if roles.is_empty() => near(device, machine, settings).map(Vec::from),
+            Choice::Near(device) => parts::near(device, roles, machine, settings).map(Vec::from),
             choice => chosen(choice, machine, settings).map(|arm| vec![arm]),
         };
         let placements = choices.iter().map(each).collect::<Result<Vec<_>, _>>()?.concat();
@@ -472,6 +482,17 @@ mod tests {
         let nothing_else = near("eth0", &two_nodes(7), &settings).unwrap_err();
         assert!(nothing_else.what.starts_with("near(eth0) is every cpu that this process may use: "), "{nothing_else}");
         assert!(near("eth9", &machine, &settings).unwrap_err().what.contains("no such device"));
+        let [server, elsewhere] = parts::near("eth0", &["server", "io", "load"], &machine, &settings).unwrap();
+        let places = |arm: &Arm| arm.roles.iter().map(|place| format!("{} ", place.cpus)).collect::<String>();
+        assert_eq!((server.name.as_str(), places(&server)), ("server=near(eth0), io=near(eth0)", "0 0 ".into()));
+        assert_eq!(
+            (elsewhere.name.as_str(), places(&elsewhere)),
+            ("server=!near(eth0), io=!near(eth0)", "1 1 ".into())
+        );
+        assert_eq!((server.cpus.as_ref().unwrap(), &server.reason), (&machine.allowed, &at.reason));
+        let typed = choices(&["server=near(eth0), load=1".into()], None).unwrap();
+        let named = arms(&typed, &[], (None, &["server", "load"]), &machine, &settings).unwrap();
+        assert_eq!((named[1].cpus_of("server"), &named[1].reason), (Some(&CpuSet::of(0)), &at.reason));
         let planned =
             arms(&[Choice::Near("eth0".into()), Choice::Planned], &[], (None, &[]), &machine, &settings).unwrap();
         assert_eq!(planned[1..3].iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["near(eth0)", "!near(eth0)"]);

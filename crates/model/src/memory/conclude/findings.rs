@@ -1,8 +1,8 @@
 //! What a map of memory means: each finding rests on an interval that lies completely beyond its margin.
 
-use super::super::MemoryMap;
 use super::super::estimate::Estimate;
 use super::super::plan::one_of_each_core;
+use super::super::{MemoryMap, Staircase};
 use super::{Cost, MemoryConclusions, Operation, Stream};
 use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
@@ -141,7 +141,7 @@ fn lopsided(costs: &[Cost]) -> Vec<Finding> {
 /// A working set that one size of last-level cache holds and another does not.
 fn unequal_caches(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Finding> {
     let size = |cpu: u32| map.machine.llcs.iter().find(|llc| llc.cpus.contains(cpu)).and_then(|llc| llc.size_bytes);
-    let by_size = |staircase: &&super::super::Staircase| size(staircase.cpu);
+    let by_size = |staircase: &&Staircase| size(staircase.cpu);
     let (small, large) = (map.staircases.iter().min_by_key(by_size)?, map.staircases.iter().max_by_key(by_size)?);
     let (less, more) = (size(small.cpu)?, size(large.cpu)?);
     if less >= more {
@@ -160,16 +160,59 @@ fn unequal_caches(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Fi
         let of = |levels: &&super::CpuLevels| levels.cpu == cpu;
         conclusions.levels.iter().find(of).map_or_else(|| CpuSet::of(cpu), |levels| levels.alike.clone())
     };
-    let statement = format!(
-        "A working set of {} MiB lies in the larger last-level cache of cpus {}: a load there costs {:.0} ns, and {} as much on cpus {}.",
+    let (larger, smaller) = (cpus(large.cpu), cpus(small.cpu));
+    let mut statement = format!(
+        "A working set of {} MiB lies in the larger last-level cache of cpus {larger}: a load there costs {:.0} ns, and {} as much on cpus \
+         {smaller}.",
         step.bytes >> 20,
-        cpus(large.cpu),
         median(&step.visits_ns),
         effect.times(),
-        cpus(small.cpu)
     );
-    let command = format!("corewise try --on {} --on {} -- ./app", cpus(large.cpu), cpus(small.cpu));
-    Some(finding(cpus(large.cpu), statement, "Try a program with much data on both.", Some(command), vec![effect]))
+    let mut effects = vec![effect];
+    // What a larger cache is paid for with: a lower clock, and by that dearer loads from the nearest cache.
+    if let Some((words, effect)) = nearest_level(large, small, &smaller) {
+        statement.push_str(&words);
+        effects.push(effect);
+    }
+    if let Some((words, effect)) = from_memory(&conclusions.costs, &larger, &smaller) {
+        statement.push_str(&words);
+        effects.push(effect);
+    }
+    let command = format!("corewise try --on {larger} --on {smaller} -- ./app");
+    Some(finding(larger, statement, "Try a program with much data on both.", Some(command), effects))
+}
+
+/// What a load of the smallest working set costs on the cpus with the larger cache, against those with the smaller one.
+fn nearest_level(large: &Staircase, small: &Staircase, smaller: &CpuSet) -> Option<(String, Effect)> {
+    let (own, other) = (large.steps.first()?, small.steps.first()?);
+    let (own, other) = (Estimate::of(&own.visits_ns)?, Estimate::of(&other.visits_ns)?);
+    let effect = own.against(&other, "latency of the first level", "the smaller cache");
+    let words = format!(
+        " From the first level a load costs {:.2} ns there and {:.2} on cpus {smaller}: {}.",
+        own.median,
+        other.median,
+        effect.times()
+    );
+    Some((words, effect))
+}
+
+/// What all cores of a larger cache read from the nearest memory, against those of a smaller one.
+fn from_memory(costs: &[Cost], larger: &CpuSet, smaller: &CpuSet) -> Option<(String, Effect)> {
+    let of = |cpus: &CpuSet| {
+        let cost = costs.iter().find(|cost| cost.is_nearest && cost.initiator.is_subset(cpus))?;
+        let own = cost.streams.iter().filter(|stream| stream.cpus.is_subset(&cost.initiator));
+        let read = own.filter(|stream| stream.operation == Operation::Read);
+        Some(read.max_by(|one, other| one.gb_s.median.total_cmp(&other.gb_s.median))?.gb_s)
+    };
+    let (own, other) = (of(larger)?, of(smaller)?);
+    let effect = own.against(&other, "bandwidth of all cores from memory", "the smaller cache");
+    let words = format!(
+        " From memory all cores of one such cache read {:.0} GB/s together, those of the smaller one {:.0}: {}.",
+        own.median,
+        other.median,
+        effect.times()
+    );
+    Some((words, effect))
 }
 
 /// A last-level cache that is reported larger than this machine has it: the level that memory is on begins at half of it, or before.

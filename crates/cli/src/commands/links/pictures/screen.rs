@@ -11,11 +11,10 @@ use corewise_model::links::doubt::Doubt;
 use corewise_model::links::map::{LinkMap, Origin, Unit};
 
 use super::Layout;
-use super::depth::Depth;
-use super::heat::heat;
 use super::sends::sends;
 use crate::draw::findings::{gaps, meaning};
 use crate::draw::grid::{Column, Grid};
+use crate::draw::heat::depth::Depth;
 use crate::draw::machine::headline;
 use crate::draw::number::{brief, count, decimal, whole};
 use crate::draw::survey::Kept;
@@ -256,7 +255,7 @@ fn drawn(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, picture:
     let layout = layout(filled, conclusions, map.unit, picture.by_group);
     let what = format!("{}, {} {}", series.what.words(), map.unit.word(), series.what.unit());
     let mut lines = wrap(&Line::new().strong("Map").plain("  ").faint(what), width, 2);
-    lines.extend(heat(&filled.all, &layout, picture.depth, width, MOST_ROWS));
+    lines.extend(layout.heat_map(&filled.all).lines(picture.depth, width, MOST_ROWS));
     lines
 }
 

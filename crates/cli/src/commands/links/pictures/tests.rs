@@ -7,9 +7,8 @@ use corewise_model::links::Matrix;
 use corewise_model::stats::random::Random;
 
 use super::Layout;
-use super::depth::Depth;
-use super::heat::heat;
 use crate::draw::fabricated::list;
+use crate::draw::heat::depth::Depth;
 use crate::draw::text::{Line, Screen};
 
 const DEPTHS: [Depth; 4] = [Depth::TrueColour, Depth::Palette256, Depth::Ansi16, Depth::NoColour];
@@ -47,6 +46,10 @@ fn twelve() -> (Matrix, Layout) {
     let matrix = matrix(12, cost);
     let layout = Layout::by_group(&matrix, &[list("0-2,6-8"), list("3-5,9-11")]);
     (matrix, layout)
+}
+
+fn heat(matrix: &Matrix, layout: &Layout, depth: Depth, width: usize, most_rows: usize) -> Vec<Line> {
+    layout.heat_map(matrix).lines(depth, width, most_rows)
 }
 
 fn plain(lines: &[Line]) -> String {
@@ -102,7 +105,7 @@ fn figures_stand_where_they_fit() {
     10 104 104 104 104 104 104   20 8.0  20  20   -  20
     11 105 105 105 105 105 105   20  20 8.0  20  20   -
     ns  8.0 ███ 13 ███ 22 ███ 37 ███ 63 ███ 105
-    row: first cpu, column: second
+    row: first cpu, column: second cpu
     ");
 }
 
@@ -126,7 +129,7 @@ fn shades_stand_where_there_is_no_colour() {
     11 ████████████ ░░░░··░░░░-
     ns  8.0 ··· 13 ░░░ 22 ▒▒▒ 37 ▓▓▓
         63 ███ 105
-    row: first cpu, column: second
+    row: first cpu, column: second cpu
     ");
     insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 12)), @r"
        0   7  3   10
@@ -147,6 +150,7 @@ fn shades_stand_where_there_is_no_colour() {
         63 ███ 105
     row: first cpu,
         column: second
+        cpu
     ");
     insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 4)), @r"
       0 6 3 9
@@ -158,10 +162,10 @@ fn shades_stand_where_there_is_no_colour() {
         22 ▒▒▒ 37 ▓▓▓
         63 ███ 105
     row: first cpu,
-        column: second;
-        a cell is the
-        median of 3 x 3
-        pairs
+        column: second
+        cpu; a cell is
+        the median of 3
+        x 3 pairs
     ");
     insta::assert_snapshot!(plain(&heat(&matrix, &layout, Depth::NoColour, 20, 2)), @r"
       0 3
@@ -171,8 +175,8 @@ fn shades_stand_where_there_is_no_colour() {
         22 ▒▒▒ 37 ▓▓▓
         63 ███ 105
     row: first cpu,
-        column: second;
-        a row is a
+        column: second
+        cpu; a row is a
         group, a cell is
         the median of 6
         x 6 pairs

@@ -4,9 +4,14 @@ use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::{Load, MemoryConclusions};
 use corewise_model::stats::order::median;
 
-use super::{foot, head, latencies, level_lines, load_lines, streams};
+use super::heat::rows;
+use super::latencies::error_words;
+use super::{foot, head, heat, latencies, level_lines, load_lines, streams};
 use crate::draw::findings::meaning;
-use crate::draw::number::bytes;
+use crate::draw::heat::depth::Depth;
+use crate::draw::heat::{HeatMap, SvgText};
+use crate::draw::machine::{made_by, model_name};
+use crate::draw::number::{bytes, count};
 use crate::draw::page::{Block, Figure, Story, WIDTH};
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::survey::Kept;
@@ -14,10 +19,11 @@ use crate::draw::survey::Kept;
 /// What a page says of a map.
 pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Story {
     let remark = conclusions.findings.is_empty().then_some("Nothing stands out: leave memory to the system.");
-    let figures = [staircase(map), loaded(&conclusions.loads)].into_iter().flatten();
+    let heat_maps = [latency(map, conclusions), bandwidth(map, conclusions)];
+    let figures = heat_maps.into_iter().chain([staircase(map), loaded(&conclusions.loads)]).flatten();
     let mut evidence: Vec<Block> = figures.map(Block::Figure).collect();
     evidence.extend(conclusions.levels.iter().map(|levels| Block::Lines(level_lines(map, levels, WIDTH))));
-    evidence.push(Block::Lines(latencies(conclusions, WIDTH)));
+    evidence.push(Block::Lines(latencies(conclusions, Depth::NoColour, WIDTH)));
     evidence.push(Block::Lines(streams(map, conclusions, WIDTH)));
     evidence.extend(conclusions.loads.iter().map(|load| Block::Lines(load_lines(load, WIDTH))));
     Story {
@@ -27,6 +33,43 @@ pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> S
         besides: foot(map, conclusions, kept, WIDTH),
         command: "corewise memory".to_owned(),
     }
+}
+
+/// The picture of a map: the latency of each node, and of one node that by working set. Nothing where neither is known.
+pub fn picture(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<String> {
+    Some(latency(map, conclusions).or_else(|| staircase(map))?.svg)
+}
+
+fn latency(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Figure> {
+    let title = "Latency of each node's memory";
+    let mut words = "a dependent load in huge pages, idle".to_owned();
+    if conclusions.costs.iter().any(|cost| cost.predicted) {
+        words = format!("{words} · some predicted, {}", error_words(conclusions));
+    }
+    Some(Figure {
+        name: "latency",
+        title: title.to_owned(),
+        caption: "A row for the cpus of each last-level cache, a column for each node with memory. Cpus that are near a node's memory have a \
+                  dark cell there. Predicted costs are pale."
+            .to_owned(),
+        svg: drawn(&heat::latency(&rows(conclusions))?, title, words, map),
+    })
+}
+
+fn bandwidth(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Figure> {
+    let title = "Bandwidth from each node's memory";
+    let words = "what all cores of a last-level cache read together".to_owned();
+    Some(Figure {
+        name: "bandwidth",
+        title: title.to_owned(),
+        caption: "The same rows and columns: a light cell is much bandwidth.".to_owned(),
+        svg: drawn(&heat::bandwidth(map, &rows(conclusions))?, title, words, map),
+    })
+}
+
+fn drawn(heat: &HeatMap, title: &str, words: String, map: &MemoryMap) -> String {
+    let subtitle = format!("{}, {} · {words}", model_name(&map.machine), count(map.cpus.len(), "cpu"));
+    heat.svg(&SvgText { title: title.to_owned(), subtitle, source: made_by(&map.provenance) })
 }
 
 fn staircase(map: &MemoryMap) -> Option<Figure> {

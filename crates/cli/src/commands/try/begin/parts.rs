@@ -25,6 +25,7 @@ pub fn chosen(
     machine: &Machine,
     settings: &Settings,
 ) -> Result<Arm, Failure> {
+    let mut reasons: Vec<String> = Vec::new();
     let place = |role: &PlacedRole| {
         if !roles.contains(&role.name.as_str()) {
             let known = roles.iter().map(|role| named(role)).collect::<Vec<_>>().join(", ");
@@ -33,6 +34,9 @@ pub fn chosen(
         }
         let resolution = resolve_here(&role.expression, machine, settings)?;
         refuse_named(&resolution.left_out)?;
+        if role.expression.needs_devices() {
+            reasons.extend(resolution.notes.into_iter().filter(|note| !reasons.contains(note)).collect::<Vec<_>>());
+        }
         let memory = role.memory.as_ref().map(|memory| memory_to_try(memory, machine)).transpose()?;
         Ok(RolePlace {
             role: role.name.clone(),
@@ -42,7 +46,25 @@ pub fn chosen(
         })
     };
     let places = typed.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-    Ok(arm(text.trim().to_owned(), places, roles, "named on the command line".to_owned(), machine))
+    let reason = if reasons.is_empty() { "named on the command line".to_owned() } else { reasons.join(" ") };
+    Ok(arm(text.trim().to_owned(), places, roles, reason, machine))
+}
+
+/// All roles but the last near a device, and away from it. The last is the load, or what else the processes do, and stands as it stood.
+pub fn near(device: &str, roles: &[&str], machine: &Machine, settings: &Settings) -> Result<[Arm; 2], Failure> {
+    let of_roles = |whole: Arm| {
+        let cpus = whole.cpus.unwrap_or_default();
+        let place = |role: &&str| RolePlace {
+            role: (*role).to_owned(),
+            expression: whole.name.clone(),
+            cpus: cpus.clone(),
+            memory: None,
+        };
+        let places: Vec<RolePlace> = roles[..roles.len().saturating_sub(1)].iter().map(place).collect();
+        let name = places.iter().map(RolePlace::typed).collect::<Vec<_>>().join(", ");
+        arm(name, places, roles, whole.reason, machine)
+    };
+    Ok(super::near(device, machine, settings)?.map(of_roles))
 }
 
 /// Those that are planned for services and their load; roles of threads are never planned unasked.

@@ -7,7 +7,7 @@ use corewise_model::stats::random::Random;
 
 use super::{any, matrix, six};
 use crate::commands::links::pictures::Layout;
-use crate::commands::links::pictures::svg::{SvgText, svg};
+use crate::draw::heat::SvgText;
 
 #[test]
 fn every_picture_is_xml_and_small() {
@@ -15,7 +15,7 @@ fn every_picture_is_xml_and_small() {
     let text = SvgText { title: "a <b> & \"c\"\u{1b}\u{ffff}".into(), source: "x ".repeat(300), ..SvgText::default() };
     for _ in 0..30 {
         let (matrix, layout) = any(&mut random);
-        let picture = svg(&matrix, &layout, &text);
+        let picture = layout.heat_map(&matrix).svg(&text);
         assert!(picture.len() < 1_500_000, "{} bytes for {} cpus", picture.len(), matrix.len());
         let document = roxmltree::Document::parse(&picture).unwrap();
         let title = document.root_element().children().find(|node| node.has_tag_name("title")).unwrap();
@@ -26,15 +26,13 @@ fn every_picture_is_xml_and_small() {
 #[test]
 fn a_small_picture_tells_every_cost() {
     let (matrix, layout) = six();
-    let picture = svg(&matrix, &layout, &SvgText { unit: "ns, one way".into(), ..SvgText::default() });
+    let picture = layout.heat_map(&matrix).svg(&SvgText::default());
     let document = roxmltree::Document::parse(&picture).unwrap();
     let texts = |tag| document.descendants().filter(move |node| node.has_tag_name(tag)).filter_map(|node| node.text());
     let costs: Vec<&str> = texts("title").filter(|text| text.contains(" to ")).collect();
-    assert_eq!((costs.len(), costs[0], costs[27]), (28, "0 to 2: 7.0 ns", "5 to 3: 10.0 ns"));
+    assert_eq!((costs.len(), costs[0], costs[27]), (28, "cpu 0 to cpu 2: 7.0 ns", "cpu 5 to cpu 3: 10.0 ns"));
     let words: Vec<&str> = texts("text").collect();
-    assert!(
-        ["group:0", "group:1", "not measured", "ns, one way", "cpu", "102"].iter().all(|word| words.contains(word))
-    );
+    assert!(["group:0", "group:1", "not measured", "ns", "cpu", "102"].iter().all(|word| words.contains(word)));
 }
 
 /// A recorded lower triangle without names.
@@ -54,7 +52,7 @@ fn a_recorded_map_of_512_cpus_is_a_small_picture() {
     let Some(matrix) = recorded("kcores/dual-amd-epyc-9754-128-core-processor-by-fwyzard.csv") else {
         return println!("skipped: no recorded links; set COREWISE_TESTDATA to the folder that holds links/");
     };
-    let picture = svg(&matrix, &Layout::by_number(&matrix), &SvgText::default());
+    let picture = Layout::by_number(&matrix).heat_map(&matrix).svg(&SvgText::default());
     assert!(roxmltree::Document::parse(&picture).is_ok());
     assert!((20_000..200_000).contains(&picture.len()), "{} bytes", picture.len());
 }

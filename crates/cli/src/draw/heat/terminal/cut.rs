@@ -1,8 +1,9 @@
-//! How the rows of a map are joined to blocks.
+//! How the rows of a map, or its columns, are joined to blocks.
 
 use std::ops::Range;
 
-/// Rows, and alike columns, joined to blocks.
+/// Rows, or columns, joined to blocks.
+#[derive(Clone)]
 pub struct Cut {
     blocks: Vec<Range<usize>>,
     /// For each block whether a group begins with it and stands apart from the block before.
@@ -74,19 +75,20 @@ impl Cut {
         starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
     }
 
-    /// What a cell is, where it is more than one pair.
-    pub fn words(&self) -> Option<String> {
-        let largest = self.largest();
-        if largest < 2 {
+    /// What a cell of these rows and some columns is, where it is more than one pair.
+    pub fn words(&self, columns: &Self) -> Option<String> {
+        let (largest, widest) = (self.largest(), columns.largest());
+        if largest.max(widest) < 2 {
             return None;
         }
-        let up_to = if self.blocks.iter().all(|block| block.len() == largest) { "" } else { "up to " };
+        let is_even = |cut: &Self| cut.blocks.iter().all(|block| block.len() == cut.largest());
+        let up_to = if is_even(self) && is_even(columns) { "" } else { "up to " };
         let row = match self.whole_groups {
             0 => String::new(),
             1 => "a row is a group, ".to_owned(),
             count => format!("a row is {count} groups, "),
         };
-        Some(format!("{row}a cell is the median of {up_to}{largest} x {largest} pairs"))
+        Some(format!("{row}a cell is the median of {up_to}{largest} x {widest} pairs"))
     }
 }
 
@@ -99,7 +101,7 @@ mod tests {
         let groups = [0..6, 6..12, 12..18];
         let all: Vec<_> = cuts(&groups).map(|cut| (cut.len(), cut.gaps(), cut.largest())).collect();
         assert_eq!(all, [(18, 2, 1), (9, 2, 2), (6, 2, 3), (6, 2, 4), (3, 0, 6), (2, 0, 12), (1, 0, 18)]);
-        let words: Vec<_> = cuts(&groups).filter_map(|cut| cut.words()).collect();
+        let words: Vec<_> = cuts(&groups).filter_map(|cut| cut.words(&cut)).collect();
         assert_eq!(words[0], "a cell is the median of 2 x 2 pairs");
         assert_eq!(words[2], "a cell is the median of up to 4 x 4 pairs");
         assert_eq!(words[4], "a row is 2 groups, a cell is the median of up to 12 x 12 pairs");

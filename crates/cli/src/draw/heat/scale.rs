@@ -1,4 +1,4 @@
-//! The colour scale of all pictures of links: which place a cost has on it, and the colour of a place.
+//! The colour scale of heat maps: which place a cost has on it, and the colour of a place.
 
 use corewise_model::stats::order::quantile;
 
@@ -31,51 +31,51 @@ const VIRIDIS: [[u8; 3]; 17] = [
     [0xfd, 0xe7, 0x25],
 ];
 
-/// A logarithmic scale over costs in nanoseconds.
+/// A logarithmic scale over costs of one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    low_ns: f64,
-    high_ns: f64,
-    lowest_ns: f64,
-    highest_ns: f64,
+    low: f64,
+    high: f64,
+    lowest: f64,
+    highest: f64,
 }
 
 impl Scale {
-    /// The scale of some costs in nanoseconds between two of them, or else between quantiles; nothing where none is known.
-    pub fn of(costs_ns: &[f64], ends: Option<[f64; 2]>) -> Option<Self> {
-        let known = || costs_ns.iter().copied().filter(|cost| cost.is_finite());
-        let (lowest_ns, highest_ns) = (known().fold(f64::NAN, f64::min), known().fold(f64::NAN, f64::max));
+    /// The scale of some costs between two of them, or else between quantiles; nothing where none is known.
+    pub fn of(costs: &[f64], ends: Option<[f64; 2]>) -> Option<Self> {
+        let known = || costs.iter().copied().filter(|cost| cost.is_finite());
+        let (lowest, highest) = (known().fold(f64::NAN, f64::min), known().fold(f64::NAN, f64::max));
         // A coarse clock also shows costs of 0, which have no logarithm.
         let quantiles = || {
             let positive: Vec<f64> = known().filter(|&cost| cost > 0.0).collect();
             ENDS.map(|end| quantile(&positive, end))
         };
-        let [low_ns, high_ns] = ends.unwrap_or_else(quantiles);
-        match low_ns.is_finite() && lowest_ns.is_finite() {
-            true => Some(Self { low_ns, high_ns, lowest_ns, highest_ns }),
-            false => lowest_ns.is_finite().then_some(Self { low_ns: 0.0, high_ns: 0.0, lowest_ns, highest_ns }),
+        let [low, high] = ends.unwrap_or_else(quantiles);
+        match low.is_finite() && lowest.is_finite() {
+            true => Some(Self { low, high, lowest, highest }),
+            false => lowest.is_finite().then_some(Self { low: 0.0, high: 0.0, lowest, highest }),
         }
     }
 
     /// Whether the costs differ by so little that all have one colour: noise is not a pattern.
     pub fn is_flat(&self) -> bool {
-        self.high_ns <= self.low_ns * FLAT
+        self.high <= self.low * FLAT
     }
 
     /// The place of a cost, from 0 for the cheapest to 1; 0 on a flat scale.
-    pub fn position(&self, cost_ns: f64) -> f64 {
-        if self.is_flat() || cost_ns <= self.low_ns {
+    pub fn position(&self, cost: f64) -> f64 {
+        if self.is_flat() || cost <= self.low {
             return 0.0;
         }
-        ((cost_ns / self.low_ns).ln() / (self.high_ns / self.low_ns).ln()).clamp(0.0, 1.0)
+        ((cost / self.low).ln() / (self.high / self.low).ln()).clamp(0.0, 1.0)
     }
 
     /// The cost at a place, as written beside the scale; "≤" or "≥" at an end beyond which there are costs.
     pub fn mark(&self, position: f64) -> String {
-        let text = brief(self.low_ns * (self.high_ns / self.low_ns).powf(position));
-        if position <= 0.0 && brief(self.lowest_ns) != text {
+        let text = brief(self.low * (self.high / self.low).powf(position));
+        if position <= 0.0 && brief(self.lowest) != text {
             format!("≤{text}")
-        } else if position >= 1.0 && brief(self.highest_ns) != text {
+        } else if position >= 1.0 && brief(self.highest) != text {
             format!("≥{text}")
         } else {
             text
@@ -84,7 +84,7 @@ impl Scale {
 
     /// The lowest and the highest cost.
     pub fn range(&self) -> String {
-        let [lowest, highest] = [self.lowest_ns, self.highest_ns].map(brief);
+        let [lowest, highest] = [self.lowest, self.highest].map(brief);
         if lowest == highest { lowest } else { format!("{lowest} to {highest}") }
     }
 }

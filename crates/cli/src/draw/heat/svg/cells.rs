@@ -7,23 +7,25 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::png::png;
 use super::{MOST_FIGURES, MOST_POINTED, Picture, STEPS, UNKNOWN, colour, pale};
-use crate::commands::links::pictures::scale::is_light;
+use crate::draw::heat::scale::is_light;
 use crate::draw::number::{brief, decimal};
 use crate::draw::svg::{PAPER, escaped, hex};
 
 impl Picture<'_> {
     /// All cells, from the corner of the plot.
     pub(super) fn cells(&self) -> String {
-        if self.count() > MOST_POINTED {
+        if self.most() > MOST_POINTED {
             return self.embedded();
         }
-        let mut text = format!("<rect width=\"{0}\" height=\"{0}\" fill=\"{1}\"/>\n", self.side(), hex(UNKNOWN));
+        let [height, width] = self.sides();
+        let mut text = format!("<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n", hex(UNKNOWN));
         text.push_str("<g shape-rendering=\"crispEdges\">\n");
-        for row in 0..self.count() {
-            (0..self.count()).for_each(|column| self.rectangle(&mut text, row, column));
+        let [rows, columns] = self.counts();
+        for row in 0..rows {
+            (0..columns).for_each(|column| self.rectangle(&mut text, row, column));
         }
         text.push_str("</g>\n");
-        if self.count() <= MOST_FIGURES {
+        if self.most() <= MOST_FIGURES {
             text.push_str(&self.figures());
         }
         text
@@ -34,24 +36,26 @@ impl Picture<'_> {
         let size = self.cell;
         let place = format!("x=\"{}\" y=\"{}\" width=\"{size}\" height=\"{size}\"", column * size, row * size);
         if let Some(step) = self.step(row, column) {
-            let names = [row, column].map(|index| escaped(self.layout.label(index)));
-            let cost = decimal(self.layout.cost(self.matrix, row, column), 1);
-            let title = format!("<title>{} to {}: {cost} {}</title>", names[0], names[1], self.layout.unit.word());
+            let (rows, columns) = (&self.map.rows, &self.map.columns);
+            let of = |title: &str, label: &str| escaped(&format!("{title} {label}"));
+            let names = [of(&rows.title, rows.label(row)), of(&columns.title, columns.label(column))];
+            let (cost, unit) = (decimal(self.map.cost(row, column), 1), escaped(&self.map.unit));
+            let title = format!("<title>{} to {}: {cost} {unit}</title>", names[0], names[1]);
             let _ = writeln!(text, "<rect {place} fill=\"{}\">{title}</rect>", hex(self.fill(row, column, step)));
-        } else if row == column {
+        } else if self.map.is_own(row, column) {
             let _ = writeln!(text, "<rect {place} fill=\"{}\"/>", hex(PAPER));
         }
     }
 
     fn fill(&self, row: usize, column: usize, step: usize) -> [u8; 3] {
-        if self.layout.is_predicted(row, column) { pale(colour(step)) } else { colour(step) }
+        if self.map.is_predicted(row, column) { pale(colour(step)) } else { colour(step) }
     }
 
     /// The costs in figures, in one size that all of them fit.
     fn figures(&self) -> String {
-        let costs = |row| (0..self.count()).map(move |column| (column, self.layout.cost(self.matrix, row, column)));
-        let cells: Vec<_> =
-            (0..self.count()).flat_map(|row| costs(row).map(move |(column, cost)| (row, column, cost))).collect();
+        let [rows, columns] = self.counts();
+        let of_row = |row| (0..columns).map(move |column| (row, column, self.map.cost(row, column)));
+        let cells: Vec<_> = (0..rows).flat_map(of_row).collect();
         let known = || cells.iter().filter(|(_, _, cost)| cost.is_finite());
         let longest = known().map(|(_, _, cost)| brief(*cost).chars().count()).max().unwrap_or(1);
         // A digit is about six tenths as wide as high.
@@ -71,24 +75,23 @@ impl Picture<'_> {
     fn embedded(&self) -> String {
         let (unknown, own) = (STEPS as u8, STEPS as u8 + 1);
         let pixel = |row, column| match self.step(row, column) {
-            Some(step) if self.layout.is_predicted(row, column) => (STEPS + 2 + step) as u8,
+            Some(step) if self.map.is_predicted(row, column) => (STEPS + 2 + step) as u8,
             Some(step) => step as u8,
-            None if row == column => own,
+            None if self.map.is_own(row, column) => own,
             None => unknown,
         };
-        let count = self.count();
-        let mut pixels = Vec::with_capacity(self.side() * self.side());
-        for row in 0..count {
+        let ([rows, columns], [height, width]) = (self.counts(), self.sides());
+        let mut pixels = Vec::with_capacity(height * width);
+        for row in 0..rows {
             let line: Vec<u8> =
-                (0..count).flat_map(|column| std::iter::repeat_n(pixel(row, column), self.cell)).collect();
+                (0..columns).flat_map(|column| std::iter::repeat_n(pixel(row, column), self.cell)).collect();
             (0..self.cell).for_each(|_| pixels.extend_from_slice(&line));
         }
         let palette: Vec<[u8; 3]> =
             (0..STEPS).map(colour).chain([UNKNOWN, PAPER]).chain((0..STEPS).map(|step| pale(colour(step)))).collect();
-        let side = self.side();
-        let data = STANDARD.encode(png(side, &pixels, &palette));
+        let data = STANDARD.encode(png(width, &pixels, &palette));
         format!(
-            "<image width=\"{side}\" height=\"{side}\" image-rendering=\"optimizeSpeed\" style=\"image-rendering:pixelated\" \
+            "<image width=\"{width}\" height=\"{height}\" image-rendering=\"optimizeSpeed\" style=\"image-rendering:pixelated\" \
              href=\"data:image/png;base64,{data}\"/>\n"
         )
     }

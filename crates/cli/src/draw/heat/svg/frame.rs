@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::axes::Axes;
 use super::{Picture, STEPS, SvgText, UNKNOWN, colour, pale};
-use crate::commands::links::pictures::scale::Scale;
+use crate::draw::heat::scale::Scale;
 use crate::draw::svg::{Block, EDGE, FAINT, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped, hex};
 
 /// The text has at least so many pixels, however small the plot.
@@ -26,14 +26,14 @@ pub struct Frame<'a> {
 impl Frame<'_> {
     /// The whole picture, with the cells and their axes as they are drawn from the corner of the cells.
     pub fn around(&self, body: &str) -> String {
-        let side = self.picture.side();
-        let inner = (self.axes.left + side + self.axes.right).max(LEAST_WIDTH);
+        let [height, across] = self.picture.sides();
+        let inner = (self.axes.left + across + self.axes.right).max(LEAST_WIDTH);
         let title = Block::new(EDGE, TITLE, &self.text.title, inner);
         let subtitle = Block::new(title.bottom(), SUBTITLE, &self.text.subtitle, inner);
         let (left, top) = (EDGE + self.axes.left, subtitle.bottom() + SIZE + self.axes.top);
-        let scale_top = top + side + self.axes.bottom + EDGE;
+        let scale_top = top + height + self.axes.bottom + EDGE;
         let source = Block::new(scale_top + 5 * EDGE / 2, SOURCE, &self.text.source, inner);
-        let (width, height) = (inner + 2 * EDGE, source.bottom() + EDGE);
+        let (width, bottom) = (inner + 2 * EDGE, source.bottom() + EDGE);
         let body = format!(
             "{title}{subtitle}<g transform=\"translate({left} {top})\">\n{body}</g>\n\
              <g transform=\"translate({left} {scale_top})\" font-size=\"{SIZE}\">\n{scale}</g>\n{source}",
@@ -42,12 +42,12 @@ impl Frame<'_> {
             scale = self.scale(),
             source = source.draw(),
         );
-        document(width, height, &self.text.title, &body)
+        document(width, bottom, &self.text.title, &body)
     }
 
     /// The scale with its marks and unit, and what the other colours are.
     fn scale(&self) -> String {
-        let unit = escaped(&self.text.unit);
+        let unit = escaped(&self.picture.map.unit);
         let mut text = String::new();
         if let Some(scale) = &self.picture.scale {
             let _ = writeln!(text, "<text fill=\"{FAINT}\">{unit}</text>");
@@ -58,7 +58,7 @@ impl Frame<'_> {
             text.push_str(&swatch(x, UNKNOWN, "not measured"));
             x += 11 * SIZE;
         }
-        if !self.picture.layout.predicted.is_empty() {
+        if !self.picture.map.predicted.is_empty() {
             text.push_str(&swatch(x, pale(colour(STEPS / 2)), "paler: predicted"));
         }
         text

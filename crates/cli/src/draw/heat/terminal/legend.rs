@@ -1,8 +1,8 @@
 //! What the colours of a map stand for, and what else has to be known to read it.
 
 use super::{Form, Heat};
-use crate::commands::links::pictures::depth::{Depth, shade};
-use crate::commands::links::pictures::scale::Scale;
+use crate::draw::heat::depth::{Depth, shade};
+use crate::draw::heat::scale::Scale;
 use crate::draw::text::{Line, NO_BREAK, Tone};
 use crate::draw::wrap::{unbroken, wrap};
 
@@ -13,19 +13,20 @@ const STRETCHES: usize = 4;
 
 impl Heat<'_> {
     /// The scale, then the notes, each on its own lines.
-    pub(super) fn legend(&self, has_unknown: bool, is_directed: bool) -> Vec<Line> {
+    pub(super) fn legend(&self, has_unknown: bool) -> Vec<Line> {
         let plain_figures = matches!(self.plan.form, Form::Figures(_)) && self.depth == Depth::NoColour;
         let mut notes = Vec::new();
         let mut lines = Vec::new();
         match &self.scale {
             None => notes.push("no pair was measured".to_owned()),
-            Some(_) if plain_figures => notes.push(self.layout.unit.word().to_owned()),
+            Some(_) if plain_figures => notes.push(self.map.unit.clone()),
             Some(scale) => lines.extend(wrap(&self.bar(scale), self.width, 4)),
         }
-        if is_directed {
-            notes.push("row: first cpu, column: second".to_owned());
+        let (row, column) = (&self.map.rows.title, &self.map.columns.title);
+        if row != column {
+            notes.push(format!("row: {row}, column: {column}"));
         }
-        notes.extend(self.plan.cut.words());
+        notes.extend(self.plan.rows.words(&self.plan.columns));
         if has_unknown && self.scale.is_some() {
             notes.push("blank: not measured".to_owned());
         }
@@ -50,7 +51,7 @@ impl Heat<'_> {
 
     /// The colours with the costs between them.
     fn bar(&self, scale: &Scale) -> Line {
-        let line = Line::new().faint(format!("{} ", self.layout.unit.word()));
+        let line = Line::new().faint(format!("{} ", self.map.unit));
         if scale.is_flat() {
             let text = format!(" {}", scale.range());
             return line.plain(" ").then(self.swatch(0.0, 2)).plain(unbroken(&text));

@@ -2,36 +2,31 @@
 
 use anstyle::Color;
 
+use super::cut::Cut;
 use super::{Form, Gaps, Heat};
-use crate::commands::links::pictures::depth::shade;
-use crate::commands::links::pictures::labels::labelled;
+use crate::draw::heat::depth::shade;
+use crate::draw::heat::labels::labelled;
 use crate::draw::number::brief;
 use crate::draw::text::{Line, Tone};
 
 impl Heat<'_> {
     /// The head and the rows.
     pub(super) fn draw(&self) -> Vec<Line> {
-        let columns = self.axis(self.plan.gaps != Gaps::None);
-        let rows = self.axis(self.plan.gaps == Gaps::Both);
+        let columns = axis(&self.plan.columns, self.plan.gaps != Gaps::None);
+        let rows = axis(&self.plan.rows, self.plan.gaps == Gaps::Both);
         let mut lines = vec![self.head()];
         lines.extend(rows.chunks(self.plan.form.rows()).map(|rows| self.row(rows, &columns)));
         lines
     }
 
-    /// The blocks in the order in which they are drawn, with nothing between groups that stand apart.
-    fn axis(&self, gaps: bool) -> Vec<Option<usize>> {
-        let gap = |block| (gaps && self.plan.cut.is_apart(block)).then_some(None);
-        (0..self.plan.cut.len()).flat_map(|block| gap(block).into_iter().chain([Some(block)])).collect()
-    }
-
     /// The labels over the columns, as many as have room.
     fn head(&self) -> Line {
-        let (cut, cell) = (&self.plan.cut, self.plan.form.columns());
+        let (cut, cell) = (&self.plan.columns, self.plan.form.columns());
         let gaps = self.plan.gaps != Gaps::None;
         let gaps_before = |block| (0..=block).filter(|&before| gaps && cut.is_apart(before)).count();
         let start = |block| self.plan.margin + 1 + block * cell + gaps_before(block);
         let starts: Vec<usize> = (0..cut.len()).map(start).collect();
-        let label = |block: usize| self.layout.label(cut.first(block));
+        let label = |block: usize| self.map.columns.label(cut.first(block));
         let longest = (0..cut.len()).map(|block| label(block).chars().count()).max().unwrap_or(0);
         let chosen = labelled(&cut.groups(), |block| starts[block] as f64, cell as f64, (longest + 1) as f64);
         let mut text = String::new();
@@ -52,7 +47,7 @@ impl Heat<'_> {
     fn row(&self, rows: &[Option<usize>], columns: &[Option<usize>]) -> Line {
         let margin = self.plan.margin;
         let Some(first) = rows.iter().flatten().next() else { return Line::new() };
-        let label: String = self.layout.label(self.plan.cut.first(*first)).chars().take(margin).collect();
+        let label: String = self.map.rows.label(self.plan.rows.first(*first)).chars().take(margin).collect();
         let line = Line::new().faint(format!("{label:>margin$} "));
         columns.iter().fold(line, |line, column| match (column, rows) {
             (None, _) => line.plain(" "),
@@ -67,7 +62,7 @@ impl Heat<'_> {
     fn cell(&self, row: usize, column: usize) -> Line {
         let (columns, depth) = (self.plan.form.columns(), self.depth);
         let Some(position) = self.position(row, column) else {
-            let mark = if row == column { "-" } else { "" };
+            let mark = if self.map.is_own(row, column) { "-" } else { "" };
             return Line::new().faint(match self.plan.form {
                 Form::Figures(_) => format!("{mark:>width$} ", width = columns - 1),
                 _ => format!("{mark:<columns$}"),
@@ -93,11 +88,11 @@ impl Heat<'_> {
     }
 
     fn cost(&self, row: usize, column: usize) -> f64 {
-        self.costs[row * self.plan.cut.len() + column]
+        self.costs[row * self.plan.columns.len() + column]
     }
 
     fn is_predicted(&self, row: usize, column: usize) -> bool {
-        self.predicted.get(row * self.plan.cut.len() + column).is_some_and(|predicted| *predicted)
+        self.predicted.get(row * self.plan.columns.len() + column).is_some_and(|predicted| *predicted)
     }
 
     /// The place of a cell on the scale; absent where its cost is not known.
@@ -109,6 +104,12 @@ impl Heat<'_> {
     fn colour(&self, row: usize, column: usize) -> Option<Color> {
         self.position(row, column).and_then(|position| self.depth.colour(position))
     }
+}
+
+/// The blocks in the order in which they are drawn, with nothing between groups that stand apart.
+fn axis(cut: &Cut, gaps: bool) -> Vec<Option<usize>> {
+    let gap = |block| (gaps && cut.is_apart(block)).then_some(None);
+    (0..cut.len()).flat_map(|block| gap(block).into_iter().chain([Some(block)])).collect()
 }
 
 /// Two cells, one above the other.

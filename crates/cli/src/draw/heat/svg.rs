@@ -1,13 +1,11 @@
-//! The whole map as an SVG picture that needs nothing else: no script, no fonts, no other files.
+//! A heat map as an SVG picture that needs nothing else: no script, no fonts, no other files.
 
 mod axes;
 mod cells;
 mod frame;
 mod png;
 
-use corewise_model::links::Matrix;
-
-use super::Layout;
+use super::HeatMap;
 use super::scale::{self, Scale};
 use axes::Axes;
 use frame::Frame;
@@ -19,8 +17,6 @@ pub struct SvgText {
     pub title: String,
     /// How it was measured.
     pub subtitle: String,
-    /// What the numbers are, over the scale: "ns, one way".
-    pub unit: String,
     /// Where the numbers come from.
     pub source: String,
 }
@@ -30,27 +26,27 @@ const UNKNOWN: [u8; 3] = [0xd4; 3];
 
 /// How many colours the scale has in a picture: as many as the eye tells apart side by side, and few enough that the picture stays small.
 const STEPS: usize = 64;
-/// With more cpus than this a cell has no text of its own when it is pointed at, and the cells are one embedded picture.
+/// With more rows or columns than this a cell has no text of its own when it is pointed at, and the cells are one embedded picture.
 const MOST_POINTED: usize = 64;
-/// With more cpus than this a cell is too small for its cost in figures.
+/// With more rows or columns than this a cell is too small for its cost in figures.
 const MOST_FIGURES: usize = 24;
 
-/// The map of a matrix. Its size is about that of a screen; 600 cpus and more take two pixels a cell or one.
-pub fn svg(matrix: &Matrix, layout: &Layout, text: &SvgText) -> String {
-    let known = layout.known(matrix);
-    let count = layout.order.len();
-    let has_unknown = known.len() < count * count.saturating_sub(1);
-    let picture = Picture { matrix, layout, scale: Scale::of(&known, layout.ends), cell: cell_size(count) };
-    let axes = Axes::of(&picture);
-    let mut body = picture.cells();
-    body.push_str(&axes.draw(&picture));
-    Frame { picture: &picture, axes: &axes, text, has_unknown }.around(&body)
+impl HeatMap {
+    /// The map as SVG. Its size is about that of a screen; with 600 rows and more a cell takes two pixels or one.
+    pub fn svg(&self, text: &SvgText) -> String {
+        let known = self.known();
+        let (scale, cell) = (Scale::of(&known, self.ends), cell_size(self.rows.len().max(self.columns.len())));
+        let picture = Picture { map: self, scale, cell };
+        let axes = Axes::of(&picture);
+        let mut body = picture.cells();
+        body.push_str(&axes.draw(&picture));
+        Frame { picture: &picture, axes: &axes, text, has_unknown: self.has_unknown(known.len()) }.around(&body)
+    }
 }
 
 /// What is drawn.
 struct Picture<'a> {
-    matrix: &'a Matrix,
-    layout: &'a Layout,
+    map: &'a HeatMap,
     /// Absent where nothing is known.
     scale: Option<Scale>,
     /// The side of a cell in pixels.
@@ -58,18 +54,24 @@ struct Picture<'a> {
 }
 
 impl Picture<'_> {
-    fn count(&self) -> usize {
-        self.layout.order.len()
+    /// How many rows there are, and how many columns.
+    fn counts(&self) -> [usize; 2] {
+        [self.map.rows.len(), self.map.columns.len()]
     }
 
-    /// The side of all cells in pixels.
-    fn side(&self) -> usize {
-        self.count() * self.cell
+    /// The height of all cells in pixels, and their width.
+    fn sides(&self) -> [usize; 2] {
+        self.counts().map(|count| count * self.cell)
+    }
+
+    /// The larger number of rows or columns.
+    fn most(&self) -> usize {
+        self.map.rows.len().max(self.map.columns.len())
     }
 
     /// The step of a cell on the scale of [`STEPS`]; absent where its cost is not known.
     fn step(&self, row: usize, column: usize) -> Option<usize> {
-        let cost = self.layout.cost(self.matrix, row, column);
+        let cost = self.map.cost(row, column);
         self.scale.filter(|_| cost.is_finite()).map(|scale| step(scale.position(cost)))
     }
 }

@@ -1,0 +1,46 @@
+//! What changed between two maps of memory.
+
+use corewise_model::memory::compare::MemoryChange;
+
+use super::some;
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::count;
+use crate::draw::text::{Line, Screen};
+use crate::draw::wrap::wrap;
+
+/// What changed between two maps.
+pub fn comparison(numbers: [i64; 2], changes: &[MemoryChange], width: usize) -> Screen {
+    let mut screen = Screen::new();
+    let [before, after] = numbers;
+    let changed: Vec<&MemoryChange> = changes.iter().filter(|change| change.is_change).collect();
+    let head = format!(
+        "{} of {} changed by more than 5 % between map {before} and map {after}.",
+        changed.len(),
+        count(changes.len(), "number")
+    );
+    screen.block(wrap(&Line::new().strong(head), width, 2));
+    if changed.is_empty() {
+        return screen;
+    }
+    let columns = vec![
+        Column::text("what", 0).shrinking_to(12),
+        Column::text("cpus", 1).shrinking_to(6),
+        Column::number("before", "", 1),
+        Column::number("after", "", 1),
+        Column::text("unit", 2),
+        Column::text("ratio", 0),
+    ];
+    let mut grid = Grid::new(columns);
+    for change in changed {
+        grid.row(vec![
+            Line::new().plain(&change.what),
+            Line::new().plain(change.cpus.to_string()),
+            some(Some(&change.before)),
+            some(Some(&change.after)),
+            Line::new().plain(&change.unit),
+            Line::new().strong(change.effect.times()),
+        ]);
+    }
+    screen.block(grid.fit(width).with_remark(width, 0));
+    screen
+}

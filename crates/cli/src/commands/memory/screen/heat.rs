@@ -1,0 +1,79 @@
+//! What each group of cpus pays for each node, in rows, and as heat maps: latency, and the bandwidth of all its cores.
+
+use corewise_model::CpuSet;
+use corewise_model::memory::conclude::{Cost, MemoryConclusions, Stream};
+use corewise_model::memory::{MemoryMap, Operation};
+
+use super::streams::Who;
+use crate::draw::heat::{HeatMap, Side};
+use crate::draw::text::Line;
+
+/// A label has at most so many columns.
+const LONGEST_LABEL: usize = 20;
+
+/// A row of costs: cpus that share it, and what they pay for each node.
+pub struct Row<'a> {
+    /// The cpus.
+    pub cpus: CpuSet,
+    /// A cost for each node, in the order of the nodes.
+    pub costs: Vec<&'a Cost>,
+}
+
+/// A row for each group of cpus.
+pub fn rows(conclusions: &MemoryConclusions) -> Vec<Row<'_>> {
+    let groups = conclusions.costs.chunk_by(|one, other| one.initiator == other.initiator);
+    groups.map(|costs| Row { cpus: costs[0].initiator.clone(), costs: costs.iter().collect() }).collect()
+}
+
+/// The latency of a load from each node; nothing where there is one node, or no latency is known.
+pub fn latency(rows: &[Row<'_>]) -> Option<HeatMap> {
+    heat_map(rows, "ns", |cost| Some((cost.huge_ns?.median, cost.predicted)))
+}
+
+/// What all cores of each group together read from each node.
+pub fn bandwidth(map: &MemoryMap, rows: &[Row<'_>]) -> Option<HeatMap> {
+    let of_group = |cost: &Cost, stream: &Stream| {
+        stream.operation == Operation::Read && matches!(Who::of(map, cost, stream), Who::Core | Who::Cache)
+    };
+    heat_map(rows, "GB/s", |cost| {
+        let streams = cost.streams.iter().filter(|stream| of_group(cost, stream));
+        Some((streams.max_by_key(|stream| stream.cpus.len())?.gb_s.median, false))
+    })
+}
+
+/// The rows by the node that their cpus are on, and a column for each node with memory; `value` is a cost, and whether it is predicted.
+fn heat_map(rows: &[Row<'_>], unit: &str, value: impl Fn(&Cost) -> Option<(f64, bool)>) -> Option<HeatMap> {
+    let own_node = |row: &Row<'_>| row.costs.first().and_then(|cost| cost.own_node);
+    let mut rows: Vec<&Row<'_>> = rows.iter().collect();
+    rows.sort_by_key(|row| own_node(row).map_or((1, 0), |node| (0, node)));
+    let nodes: Vec<String> = rows.first()?.costs.iter().map(|cost| cost.node.to_string()).collect();
+    let costs = rows.iter().flat_map(|row| &row.costs);
+    let values: Vec<(f64, bool)> = costs.map(|cost| value(cost).unwrap_or((f64::NAN, false))).collect();
+    if nodes.len() < 2 || values.iter().all(|(value, _)| value.is_nan()) {
+        return None;
+    }
+    let label = |row: &&Row<'_>| Line::new().plain(row.cpus.to_string()).cut(LONGEST_LABEL).to_plain();
+    let groups: Vec<_> = rows.chunk_by(|one, other| own_node(one) == own_node(other)).collect();
+    let name = |group: &&[&Row<'_>]| own_node(group[0]).map_or_else(String::new, |node| format!("node {node}"));
+    let mut end = 0;
+    let range = |group: &&[&Row<'_>]| {
+        let start = end;
+        end += group.len();
+        start..end
+    };
+    let is_predicted = values.iter().any(|(_, predicted)| *predicted);
+    Some(HeatMap {
+        rows: Side {
+            title: "cpus".to_owned(),
+            labels: rows.iter().map(label).collect(),
+            groups: groups.iter().map(range).collect(),
+            names: groups.iter().map(name).collect(),
+        },
+        columns: Side::plain("node", nodes),
+        costs: values.iter().map(|(value, _)| *value).collect(),
+        predicted: if is_predicted { values.iter().map(|(_, predicted)| *predicted).collect() } else { Vec::new() },
+        is_of_pairs: false,
+        unit: unit.to_owned(),
+        ends: None,
+    })
+}

@@ -1,0 +1,74 @@
+//! The levels that a staircase of working sets shows, beside the caches that the system reports.
+
+use std::collections::BTreeSet;
+
+use corewise_model::memory::MemoryMap;
+use corewise_model::memory::conclude::CpuLevels;
+
+use super::{interval, some};
+use crate::draw::grid::{Column, Grid};
+use crate::draw::number::{bytes, decimal};
+use crate::draw::text::Line;
+use crate::draw::wrap::wrap;
+
+/// A working set that costs more than this share of the farthest level lies in no cache.
+const AS_MEMORY: f64 = 0.7;
+
+/// A table of the levels of a cpu.
+pub fn level_lines(map: &MemoryMap, levels: &CpuLevels, width: usize) -> Vec<Line> {
+    let alike = if levels.alike.len() > 1 { format!(", which stands for {}", levels.alike) } else { String::new() };
+    let title = Line::new().strong("Levels").plain(format!("  of cpu {}", levels.cpu)).faint(alike);
+    let mut lines = wrap(&title, width, 2);
+    if levels.levels.is_empty() {
+        lines.push(Line::new().faint("  no working sets over which a load costs the same"));
+        return lines;
+    }
+    let columns = vec![
+        Column::text("working set", 0),
+        Column::number("a load", "ns", 0),
+        Column::number("", "95 %", 2).named("interval"),
+        Column::number("cycles", "", 1),
+        Column::text("the system reports", 3),
+    ];
+    let mut grid = Grid::new(columns).indented(2);
+    let mut named = BTreeSet::new();
+    for level in &levels.levels {
+        let is_last = levels.levels.last().is_some_and(|last| level.ns.median > AS_MEMORY * last.ns.median);
+        let is_memory = is_last && level.until_bytes > map.caches_bytes;
+        let reported = match is_last {
+            true if is_memory => "memory".to_owned(),
+            true => String::new(),
+            false => reported(map, levels.cpu, level.until_bytes, &mut named),
+        };
+        let from_to = if level.from_bytes == map.staircases[0].steps[0].bytes {
+            format!("to {}", bytes(level.until_bytes))
+        } else {
+            format!("{} to {}", bytes(level.from_bytes), bytes(level.until_bytes))
+        };
+        grid.row(vec![
+            Line::new().plain(from_to),
+            some(Some(&level.ns)),
+            interval(Some(&level.ns)),
+            Line::new()
+                .plain(level.cycles.map_or_else(String::new, |cycles| decimal(cycles, usize::from(cycles < 20.0)))),
+            Line::new().faint(reported),
+        ]);
+    }
+    lines.extend(grid.fit(width).with_remark(width, 2));
+    lines
+}
+
+/// "L2 2 MiB": the caches of a cpu that a working set of this size needs, and that no level before it had.
+fn reported(map: &MemoryMap, cpu: u32, until_bytes: u64, named: &mut BTreeSet<u8>) -> String {
+    let sizes = (1..=4).filter_map(|level| {
+        let cache = map.machine.data_caches(level).find(|cache| cache.cpus.contains(cpu))?;
+        Some((level, cache.size_bytes?))
+    });
+    // A level ends at the last working set that was measured of it: its cache is up to three times as large.
+    let near = sizes.filter(|(_, size)| (until_bytes..3 * until_bytes).contains(size));
+    let new: Vec<String> = near
+        .filter(|(level, _)| named.insert(*level))
+        .map(|(level, size)| format!("L{level} {}", bytes(size)))
+        .collect();
+    new.join(", ")
+}

@@ -1,0 +1,46 @@
+//! That no name in a map steers or hides, in whatever form the map is printed.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_model::Gap;
+use corewise_model::links::map::Origin;
+use corewise_model::machine_file;
+
+use super::*;
+use crate::draw::heat::depth::Depth;
+use crate::draw::hostile;
+
+/// Two nodes of two cpus, simulated with small buffers.
+fn two_nodes() -> MemoryMap {
+    let text = "name = \"x\"\ncpus = \"0-3\"\ncores = \"0 x4\"\npackages = \"0-1 x2\"\n\
+                caches = [{ cache = \"L3\", size = \"256 KiB\", per = \"package\" }]\nnodes = [{ cpus = \"0-1 x2\" }]\n";
+    let machine = machine_file::parse(text).unwrap().machine;
+    let request = Request {
+        cpus: machine.allowed.clone(),
+        budget: Duration::from_secs(60),
+        buffer_bytes: Some(1 << 20),
+        seed: 1,
+        corewise: "0.1.0",
+    };
+    let stop = AtomicBool::new(false);
+    let map = make_map(&request, machine, &mut Simulated::new("x".into(), 1), &stop, &mut |_| {});
+    MemoryMap { gaps: vec![Gap::new("a", "b")], ..map }
+}
+
+#[test]
+fn no_map_steers_or_hides() {
+    let simulated = two_nodes();
+    let mut imported = simulated.clone();
+    imported.provenance.origin = Origin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
+    for map in [simulated, imported].iter().flat_map(hostile::copies) {
+        let conclusions = map.conclude();
+        for width in [40, 80, 140] {
+            let kept = Kept::Recalled(1, "now".into());
+            hostile::check_screen(&screen::screen(&map, &conclusions, &kept, Depth::NoColour, width), width);
+        }
+        hostile::check_xml(&screen::picture(&map, &conclusions).unwrap());
+        hostile::check_text(&visits(&map));
+        hostile::check_json(&ArtifactDocument::new(Cow::Borrowed(&map), None));
+    }
+}

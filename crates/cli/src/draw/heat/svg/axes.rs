@@ -1,0 +1,147 @@
+//! What stands around the cells: the names of rows and columns, and the groups with theirs.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use super::Picture;
+use crate::draw::heat::Side;
+use crate::draw::heat::labels::labelled;
+use crate::draw::printable::width;
+use crate::draw::svg::{FAINT, SIZE, TEXT, escaped};
+
+/// How wide and high a character of a label is taken to be, in pixels.
+const CHARACTER: usize = 7;
+const LINE: usize = 13;
+/// From the cells to what stands beside them.
+const AWAY: usize = 6;
+
+/// The room that axes take on each side of the cells, in pixels.
+pub struct Axes {
+    pub left: usize,
+    pub top: usize,
+    pub right: usize,
+    pub bottom: usize,
+    /// Whether the names of the groups below the cells are turned, since they are wider than their groups.
+    turned: bool,
+}
+
+impl Axes {
+    pub fn of(picture: &Picture) -> Self {
+        let (rows, columns) = (&picture.map.rows, &picture.map.columns);
+        let labels = longest(&rows.labels);
+        let names = [rows, columns].map(|side| longest(&side.names));
+        let narrowest = columns.groups.iter().map(Range::len).min().unwrap_or(0) * picture.cell;
+        let turned = names[1] * CHARACTER + AWAY > narrowest;
+        let beside = |names: usize, size: usize| if names == 0 { AWAY } else { 2 * AWAY + size };
+        Self {
+            left: labels * CHARACTER + AWAY + LINE + AWAY,
+            top: 2 * LINE + AWAY,
+            right: beside(names[0], names[0] * CHARACTER),
+            bottom: beside(names[1], if turned { names[1] * CHARACTER } else { LINE }),
+            turned,
+        }
+    }
+
+    /// Labels, lines between groups, and their names, from the corner of the cells.
+    pub fn draw(&self, picture: &Picture) -> String {
+        let mut text = format!("<g font-size=\"{SIZE}\" fill=\"{TEXT}\">\n");
+        text.push_str(&labels(picture));
+        text.push_str(&self.titles(picture));
+        text.push_str(&lines(picture));
+        text.push_str(&self.names(picture));
+        text + "</g>\n"
+    }
+
+    /// What rows and columns are.
+    fn titles(&self, picture: &Picture) -> String {
+        let [row, column] = [&picture.map.rows, &picture.map.columns].map(|side| escaped(&side.title));
+        let (up, out) = (LINE + AWAY, self.left - LINE);
+        format!(
+            "<g fill=\"{FAINT}\"><text y=\"-{up}\">{column}</text>\
+             <text transform=\"translate(-{out} 0) rotate(-90)\" text-anchor=\"end\">{row}</text></g>\n"
+        )
+    }
+
+    /// The groups' names, to the right of their rows and below their columns, as many as have room.
+    fn names(&self, picture: &Picture) -> String {
+        let [height, width] = picture.sides();
+        let away = |side: usize| side + AWAY + AWAY / 2;
+        let mut text = String::new();
+        for (name, place) in names_of(&picture.map.rows, picture.cell) {
+            let (x, y) = (away(width), place + SIZE * 7 / 20);
+            let _ = writeln!(text, "<text x=\"{x}\" y=\"{y}\">{name}</text>");
+        }
+        for (name, place) in names_of(&picture.map.columns, picture.cell) {
+            let away = away(height);
+            let below = if self.turned {
+                format!("transform=\"translate({} {away}) rotate(-90)\" text-anchor=\"end\"", place + SIZE * 7 / 20)
+            } else {
+                format!("x=\"{place}\" y=\"{}\" text-anchor=\"middle\"", away + SIZE * 7 / 10)
+            };
+            let _ = writeln!(text, "<text {below}>{name}</text>");
+        }
+        text
+    }
+}
+
+/// The names of rows and columns, as many as have room.
+fn labels(picture: &Picture) -> String {
+    let middle = |index: usize| index * picture.cell + picture.cell / 2;
+    let chosen = |side: &Side, room: usize| {
+        labelled(&side.groups, |index| middle(index) as f64, picture.cell as f64, room as f64)
+    };
+    let (rows, columns) = (&picture.map.rows, &picture.map.columns);
+    let mut text = "<g text-anchor=\"middle\">\n".to_owned();
+    for index in chosen(columns, (longest(&columns.labels) + 1) * CHARACTER) {
+        let label = escaped(columns.label(index));
+        let _ = writeln!(text, "<text x=\"{}\" y=\"-{AWAY}\">{label}</text>", middle(index));
+    }
+    text.push_str("</g>\n<g text-anchor=\"end\">\n");
+    for index in chosen(rows, LINE) {
+        let label = escaped(rows.label(index));
+        let _ = writeln!(text, "<text x=\"-{AWAY}\" y=\"{}\">{label}</text>", middle(index) + SIZE * 7 / 20);
+    }
+    text + "</g>\n"
+}
+
+/// White lines through the cells, and marks beside them, where there are groups.
+fn lines(picture: &Picture) -> String {
+    let [height, width] = picture.sides();
+    let (mut inner, mut outer) = (String::new(), String::new());
+    let mut of = |side: &Side, through: &dyn Fn(usize) -> String, beside: &dyn Fn(usize) -> String| {
+        if side.groups.len() < 2 {
+            return;
+        }
+        outer.push_str(&beside(side.len() * picture.cell));
+        for group in &side.groups {
+            let place = group.start * picture.cell;
+            outer.push_str(&beside(place));
+            if place > 0 {
+                inner.push_str(&through(place));
+            }
+        }
+    };
+    of(&picture.map.columns, &|x| format!("M{x} 0v{height}"), &|x| format!("M{x} {height}v{AWAY}"));
+    of(&picture.map.rows, &|y| format!("M0 {y}h{width}"), &|y| format!("M{width} {y}h{AWAY}"));
+    if outer.is_empty() {
+        return String::new();
+    }
+    let stroke = if picture.cell < 10 { 1 } else { 2 };
+    format!(
+        "<g shape-rendering=\"crispEdges\" fill=\"none\">\n<path d=\"{inner}\" stroke=\"#fff\" stroke-width=\"{stroke}\"/>\n\
+         <path d=\"{outer}\" stroke=\"{FAINT}\"/>\n</g>\n"
+    )
+}
+
+/// The names of groups and where their middles are, as many as have room.
+fn names_of(side: &Side, cell: usize) -> Vec<(String, usize)> {
+    let count = side.groups.len().min(side.names.len());
+    let middle = |index: usize| (side.groups[index].start + side.groups[index].end) * cell / 2;
+    let mean = (side.len() * cell) as f64 / side.groups.len().max(1) as f64;
+    let all = labelled(std::slice::from_ref(&(0..count)), |index| middle(index) as f64, mean, LINE as f64);
+    all.into_iter().map(|index| (escaped(&side.names[index]), middle(index))).collect()
+}
+
+fn longest(texts: &[String]) -> usize {
+    texts.iter().map(|text| width(text)).max().unwrap_or(0)
+}

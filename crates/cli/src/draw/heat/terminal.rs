@@ -1,0 +1,201 @@
+//! A heat map for the terminal: as large as fits, cells joined to blocks where there are too many.
+
+mod cut;
+mod grid;
+mod legend;
+
+use std::ops::Range;
+
+use corewise_model::stats::order::median;
+
+use super::HeatMap;
+use super::depth::Depth;
+use super::scale::Scale;
+use crate::draw::number::brief;
+use crate::draw::text::Line;
+use cut::Cut;
+
+/// Groups of fewer blocks than this, on average, do not stand apart: a map with as many gaps as cells shows the gaps.
+const LEAST_BLOCKS: usize = 3;
+
+impl HeatMap {
+    /// The map in at most `width` columns (from 20 on) and, without its head and legend, `most_rows` lines (from 1 on): with figures where
+    /// they fit, else as colours or shades. Where there is not room for every cell, a cell is the median of a block of them; a note says
+    /// so. Empty where nothing is to be drawn.
+    pub fn lines(&self, depth: Depth, width: usize, most_rows: usize) -> Vec<Line> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let known = self.known();
+        let plan = Plan::choose(self, &known, depth, Room { width, rows: most_rows.max(1) });
+        let heat = Heat {
+            map: self,
+            depth,
+            width,
+            scale: Scale::of(&known, self.ends),
+            costs: plan.costs(self),
+            predicted: plan.predicted(self),
+            plan,
+        };
+        let mut lines = heat.draw();
+        lines.extend(heat.legend(self.has_unknown(known.len())));
+        lines.into_iter().map(|line| line.cut(width)).collect()
+    }
+}
+
+/// A map that is laid out.
+struct Heat<'a> {
+    map: &'a HeatMap,
+    depth: Depth,
+    width: usize,
+    /// Absent where nothing is known.
+    scale: Option<Scale>,
+    plan: Plan,
+    /// The cost of each pair of blocks, row by row; not a number where none is known.
+    costs: Vec<f64>,
+    /// Whether most of each pair of blocks is predicted; empty where all is measured.
+    predicted: Vec<bool>,
+}
+
+/// The room for a map.
+#[derive(Clone, Copy)]
+struct Room {
+    width: usize,
+    rows: usize,
+}
+
+/// How a cell is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As figures in so many columns, the space after them included.
+    Figures(usize),
+    /// As two columns of colour or shade: nearly a square.
+    Wide,
+    /// As one column and half a line of colour.
+    Half,
+    /// As one column of shade.
+    Narrow,
+}
+
+impl Form {
+    /// Columns of a cell.
+    fn columns(self) -> usize {
+        match self {
+            Self::Figures(columns) => columns,
+            Self::Wide => 2,
+            Self::Half | Self::Narrow => 1,
+        }
+    }
+
+    /// How many rows a line holds.
+    fn rows(self) -> usize {
+        if self == Self::Half { 2 } else { 1 }
+    }
+}
+
+/// Where groups stand apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gaps {
+    Both,
+    Columns,
+    None,
+}
+
+/// What is drawn, and how.
+struct Plan {
+    rows: Cut,
+    columns: Cut,
+    form: Form,
+    /// Where groups stand apart.
+    gaps: Gaps,
+    /// Columns for the labels of the rows.
+    margin: usize,
+}
+
+impl Plan {
+    /// The finest plan that fits.
+    fn choose(map: &HeatMap, known: &[f64], depth: Depth, room: Room) -> Self {
+        let mut last = None;
+        for (rows, columns) in cuts_of(map) {
+            let longest = (0..rows.len()).map(|block| map.rows.label(rows.first(block)).chars().count()).max();
+            let margin = longest.unwrap_or(0).min(room.width / 3);
+            let heading = (0..columns.len()).map(|block| map.columns.label(columns.first(block)).chars().count()).max();
+            // The narrowest figure takes two columns: of a large map none fits, and none is written to see that.
+            let has_room = rows.largest().max(columns.largest()) == 1 && 2 * columns.len() <= room.width;
+            let figures =
+                has_room.then(|| Form::Figures(figure_columns(known, heading.unwrap_or(0).min(room.width / 3))));
+            let blocks = if depth == Depth::NoColour { [Form::Wide, Form::Narrow] } else { [Form::Wide, Form::Half] };
+            let mut plan = Self { rows, columns, form: blocks[1], gaps: Gaps::None, margin };
+            for form in figures.into_iter().chain(blocks) {
+                for gaps in [Gaps::Both, Gaps::Columns, Gaps::None] {
+                    (plan.form, plan.gaps) = (form, gaps);
+                    if plan.fits(room) {
+                        return plan;
+                    }
+                }
+            }
+            last = Some(plan);
+        }
+        last.expect("a map that is not empty can be cut")
+    }
+
+    fn fits(&self, room: Room) -> bool {
+        let is_figures = matches!(self.form, Form::Figures(_));
+        let is_lattice = |cut: &Cut| !is_figures && cut.gaps() > 0 && cut.len() < LEAST_BLOCKS * (cut.gaps() + 1);
+        if self.gaps != Gaps::None && (is_lattice(&self.rows) || is_lattice(&self.columns)) {
+            return false;
+        }
+        let gap_columns = if self.gaps == Gaps::None { 0 } else { self.columns.gaps() };
+        let gap_rows = if self.gaps == Gaps::Both { self.rows.gaps() } else { 0 };
+        let columns = self.margin + 1 + self.columns.len() * self.form.columns() + gap_columns;
+        let lines = (self.rows.len() + gap_rows).div_ceil(self.form.rows());
+        columns <= room.width && lines <= room.rows
+    }
+
+    /// The median of each pair of blocks.
+    fn costs(&self, map: &HeatMap) -> Vec<f64> {
+        let cell = |rows: &Range<usize>, columns: &Range<usize>| {
+            let of_row = |row| columns.clone().map(move |column| map.cost(row, column));
+            median(&rows.clone().flat_map(of_row).collect::<Vec<_>>())
+        };
+        self.each(cell)
+    }
+
+    /// Whether most pairs of each pair of blocks are predicted; empty where none is.
+    fn predicted(&self, map: &HeatMap) -> Vec<bool> {
+        if map.predicted.is_empty() {
+            return Vec::new();
+        }
+        let cell = |rows: &Range<usize>, columns: &Range<usize>| {
+            let all = rows.clone().flat_map(|row| columns.clone().map(move |column| (row, column)));
+            let predicted = all.filter(|&(row, column)| map.is_predicted(row, column)).count();
+            2 * predicted > rows.len() * columns.len()
+        };
+        self.each(cell)
+    }
+
+    /// Something of each pair of blocks, row by row.
+    fn each<T>(&self, cell: impl Fn(&Range<usize>, &Range<usize>) -> T) -> Vec<T> {
+        let (rows, columns) = (self.rows.blocks().iter(), self.columns.blocks());
+        rows.flat_map(|rows| columns.iter().map(|columns| cell(rows, columns)).collect::<Vec<_>>()).collect()
+    }
+}
+
+/// All ways to join rows and columns, the finest first; both alike where they are the same things.
+fn cuts_of(map: &HeatMap) -> Vec<(Cut, Cut)> {
+    let rows: Vec<Cut> = cut::cuts(&map.rows.groups).collect();
+    if map.is_of_pairs {
+        return rows.into_iter().map(|cut| (cut.clone(), cut)).collect();
+    }
+    let columns: Vec<Cut> = cut::cuts(&map.columns.groups).collect();
+    let steps = (0..rows.len()).flat_map(|row| (0..columns.len()).map(move |column| (row, column)));
+    let mut steps: Vec<(usize, usize)> = steps.collect();
+    steps.sort_by_key(|(row, column)| row + column);
+    steps.into_iter().map(|(row, column)| (rows[row].clone(), columns[column].clone())).collect()
+}
+
+/// Columns of a cell with figures, the space after them included; labels are at most as wide, if they are short.
+fn figure_columns(known: &[f64], label: usize) -> usize {
+    let longest = known.iter().map(|&cost| brief(cost).chars().count()).max().unwrap_or(1);
+    longest.max(label.min(4)) + 1
+}
