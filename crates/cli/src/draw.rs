@@ -22,5 +22,5 @@ pub mod stalls;
 pub mod survey;
 pub mod svg;
 pub mod text;
-mod tree;
+pub mod tree;
 pub mod wrap;
