@@ -5,6 +5,7 @@ mod pace;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use corewise_model::Machine;
@@ -28,8 +29,8 @@ pub struct Monitor {
     clocks: ClockRates,
     interrupts: InterruptRates,
     readers: BTreeMap<u32, ThreadReader>,
-    /// How a process's threads are read.
-    reader: fn(u32) -> ThreadReader,
+    /// Where threads are read, if not of this machine.
+    proc: Option<PathBuf>,
     frames: Frames,
 }
 
@@ -55,18 +56,26 @@ impl Monitor {
             clocks: ClockRates::new(),
             interrupts: InterruptRates::new(Root::live()),
             readers: BTreeMap::new(),
-            reader: ThreadReader::new,
+            proc: None,
             frames: Frames::new(machine, speeds),
         })
     }
 
-    /// Of what was recorded instead: times of cpus, clocks, interrupts, and threads, which `reader` reads.
-    pub fn of_parts(
-        (time, clocks, root): (ProcessorTime, ClockRates, Root),
-        reader: fn(u32) -> ThreadReader,
-        frames: Frames,
-    ) -> Self {
-        Self { time, clocks, interrupts: InterruptRates::new(root), readers: BTreeMap::new(), reader, frames }
+    /// Of a folder with the files of another machine, in the form of / : proc/stat, proc/PID/task, sys/devices/system/cpu; its interrupts
+    /// are those of a root.
+    ///
+    /// # Errors
+    /// Where the times of cpus cannot be read.
+    pub fn of_recording(folder: &Path, root: Root, machine: &Machine, speeds: Vec<Speed>) -> io::Result<Self> {
+        let proc = folder.join("proc");
+        Ok(Self {
+            time: ProcessorTime::in_folder(&proc)?,
+            clocks: ClockRates::in_folder(&folder.join("sys/devices/system/cpu")),
+            interrupts: InterruptRates::new(root),
+            readers: BTreeMap::new(),
+            proc: Some(proc),
+            frames: Frames::new(machine, speeds),
+        })
     }
 
     /// Looks, and makes a frame of this look and the one before.
@@ -107,7 +116,9 @@ impl Monitor {
         self.readers.retain(|process, _| processes.contains(process));
         let mut threads = Vec::new();
         for process in processes {
-            self.readers.entry(*process).or_insert_with(|| (self.reader)(*process)).read(&mut threads);
+            let proc = self.proc.as_deref();
+            let reader = || proc.map_or_else(|| ThreadReader::new(*process), |proc| ThreadReader::in_folder(proc, *process));
+            self.readers.entry(*process).or_insert_with(reader).read(&mut threads);
         }
         threads
     }

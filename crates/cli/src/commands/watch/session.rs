@@ -140,7 +140,7 @@ fn attend(is_new: bool, next: Instant, view: &mut View, held: &Held, terminal: &
     let mut key = terminal.key(patience)?;
     while let Some(pressed) = key {
         match view.press(pressed) {
-            Effect::Draw => draws = true,
+            Effect::Draw => {}
             Effect::Quit => return Ok(Some(End::Quit(false))),
             Effect::EndProgram => return Ok(Some(End::Quit(true))),
             Effect::Stop => terminal.away(|| held.stop(signals::STOP))?,

@@ -220,12 +220,25 @@ mod tests {
         assert!(check(&settings(false, "xterm")).unwrap_err().what.contains("not a terminal"));
     }
 
-    /// Run by tests/watch.rs on a terminal of its own.
+    /// Runs by [`a_panic_gives_the_terminal_back`], on a terminal of its own.
     #[test]
-    #[ignore = "it takes the terminal"]
+    #[ignore = "it takes the terminal, and panics"]
     fn takes_the_terminal_and_panics() {
         let _terminal = Terminal::take(&Settings::of_environment(&Environment::default())).unwrap();
-        std::thread::sleep(Duration::from_millis(500));
         panic!("on purpose");
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back() {
+        let program = std::env::current_exe().unwrap();
+        let words = "--ignored --exact commands::watch::terminal::tests::takes_the_terminal_and_panics --nocapture";
+        let script = format!("'{}' {words} 2>&1; stty -a", program.display());
+        let run = std::process::Command::new("script").args(["-q", "-c", &script, "/dev/null"]).output();
+        let Ok(run) = run else { return println!("skipped: script is not installed, which gives a terminal") };
+        let seen = String::from_utf8_lossy(&run.stdout).into_owned();
+        let at = |text: &str| seen.find(text).unwrap_or_else(|| panic!("{text:?} is not in {seen:?}"));
+        let (taken, given_back, said) = (at("\u{1b}[?1049h"), at("\u{1b}[?1049l"), at("on purpose"));
+        assert!(taken < given_back && given_back < said, "{seen:?}");
+        assert!(seen[said..].contains(" icanon") && seen[said..].contains(" echo "), "{seen:?}");
     }
 }
