@@ -19,7 +19,8 @@ struct Tmux {
 impl Tmux {
     /// One of 80 columns and 24 lines; nothing where there is no tmux.
     fn start() -> Option<Self> {
-        let has_tmux = Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
+        let has_tmux =
+            Command::new("tmux").arg("-V").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
         if !has_tmux {
             println!("skipped: tmux is not installed, which gives a terminal");
             return None;
@@ -168,7 +169,8 @@ fn a_command_is_ended_or_left_as_the_user_says() {
     for (answer, is_left) in [("q", false), ("d", true)] {
         tmux.line(&format!("{PROGRAM} watch -o {answer}.txt -- sh -c 'echo $$; exec sleep 1000'"));
         let file = tmux.place.path().join(format!("{answer}.txt"));
-        let number = wait_for("the command to begin", || std::fs::read_to_string(&file).ok()?.trim().parse::<u32>().ok());
+        let number =
+            wait_for("the command to begin", || std::fs::read_to_string(&file).ok()?.trim().parse::<u32>().ok());
         tmux.shows("space freeze");
         tmux.keys(&["q"]);
         tmux.shows("The command still runs");
@@ -270,7 +272,8 @@ fn one_moment_is_text_or_a_document() {
 #[test]
 fn documents_follow_one_another_until_the_program_ends() {
     let place = Place::new();
-    let mut run = place.corewise(&["watch", "--json", "--interval", "100ms", "--", "sh", "-c", "echo noise; sleep 0.3; exit 7"]);
+    let mut run =
+        place.corewise(&["watch", "--json", "--interval", "100ms", "--", "sh", "-c", "echo noise; sleep 0.3; exit 7"]);
     let run = run.output().unwrap();
     assert!(run.status.success());
     assert_eq!(text(&run.stderr), "noise\n", "standard output is for documents");

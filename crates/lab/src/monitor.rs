@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use corewise_model::Machine;
-use corewise_model::watch::{Frame, Frames, Holds, Look, SourceNow, Struck, ThreadLook};
+use corewise_model::watch::{Frame, Frames, Holds, InterruptLook, Look, SourceNow, Struck, ThreadLook};
 use corewise_model::worth::Speed;
 use corewise_sys::clock_rates::ClockRates;
 use corewise_sys::interrupts::Interrupts;
@@ -21,6 +21,9 @@ use corewise_sys::{Root, irq};
 
 pub use events::EventEye;
 pub use pace::Pace;
+
+/// Of each source of interrupts so many cpus are named.
+const MOST_CPUS: usize = 32;
 
 /// Looks again and again.
 #[derive(Debug)]
@@ -117,7 +120,8 @@ impl Monitor {
         let mut threads = Vec::new();
         for process in processes {
             let proc = self.proc.as_deref();
-            let reader = || proc.map_or_else(|| ThreadReader::new(*process), |proc| ThreadReader::in_folder(proc, *process));
+            let reader =
+                || proc.map_or_else(|| ThreadReader::new(*process), |proc| ThreadReader::in_folder(proc, *process));
             self.readers.entry(*process).or_insert_with(reader).read(&mut threads);
         }
         threads
@@ -130,7 +134,7 @@ struct InterruptRates {
     root: Root,
     pace: Pace,
     before: Option<(Instant, Interrupts)>,
-    rates: Option<Vec<SourceNow>>,
+    rates: Option<InterruptLook>,
 }
 
 impl InterruptRates {
@@ -139,7 +143,7 @@ impl InterruptRates {
     }
 
     /// The rates over the latest stretch; nothing before the second reading, or where there is no table.
-    fn read(&mut self) -> Option<Vec<SourceNow>> {
+    fn read(&mut self) -> Option<InterruptLook> {
         if let Some(begun) = self.pace.begin() {
             let (now, table) = (Instant::now(), irq::table(&self.root));
             if let Some((then, before)) = &self.before {
@@ -153,18 +157,23 @@ impl InterruptRates {
     }
 }
 
-fn rates(before: &Interrupts, now: &Interrupts, elapsed_s: f64) -> Vec<SourceNow> {
-    let struck = |(cpu, count): (u32, u64)| Struck { cpu, per_second: (count as f64 / elapsed_s * 10.0).round() as f32 / 10.0 };
-    let mut sources: Vec<SourceNow> = now
-        .struck_since(before)
-        .map(|(source, counts)| {
-            let mut cpus: Vec<Struck> = counts.into_iter().map(struck).collect();
-            cpus.sort_by(|a, b| b.per_second.total_cmp(&a.per_second).then(a.cpu.cmp(&b.cpu)));
-            SourceNow { source: source.label(), cpus }
-        })
-        .collect();
-    sources.sort_by(|a, b| b.per_second().total_cmp(&a.per_second()).then_with(|| a.source.cmp(&b.source)));
-    sources
+fn rates(before: &Interrupts, now: &Interrupts, elapsed_s: f64) -> InterruptLook {
+    let rate = |count: u64| (count as f64 / elapsed_s * 10.0).round() as f32 / 10.0;
+    let mut all = vec![0; now.cpus.iter().max().map_or(0, |cpu| *cpu as usize + 1)];
+    let mut sources = Vec::new();
+    for (source, mut counts) in now.struck_since(before) {
+        counts.iter().for_each(|(cpu, count)| all[*cpu as usize] += count);
+        counts.sort_by(|(a, first), (b, second)| second.cmp(first).then(a.cmp(b)));
+        let most = counts.iter().take(MOST_CPUS).map(|(cpu, count)| Struck { cpu: *cpu, per_second: rate(*count) });
+        sources.push(SourceNow {
+            source: source.label(),
+            per_second: rate(counts.iter().map(|(_, count)| count).sum()),
+            cpus: most.collect(),
+            others: counts.len().saturating_sub(MOST_CPUS),
+        });
+    }
+    sources.sort_by(|a, b| b.per_second.total_cmp(&a.per_second).then_with(|| a.source.cmp(&b.source)));
+    InterruptLook { cpus: all.into_iter().map(rate).collect(), sources }
 }
 
 #[cfg(test)]
@@ -185,8 +194,14 @@ mod tests {
     fn rates_of_sources_are_by_cpu_and_the_most_frequent_come_first() {
         let rates = rates(&table([10, 5, 100, 100]), &table([10, 25, 1_100, 100]), 2.0);
         let struck = |cpu, per_second| Struck { cpu, per_second };
-        let loc = SourceNow { source: "LOC".into(), cpus: vec![struck(0, 500.0)] };
-        assert_eq!(rates, [loc, SourceNow { source: "36 disk".into(), cpus: vec![struck(2, 10.0)] }]);
+        let source = |source: &str, cpu, per_second| SourceNow {
+            source: source.into(),
+            per_second,
+            cpus: vec![struck(cpu, per_second)],
+            others: 0,
+        };
+        assert_eq!(rates.sources, [source("LOC", 0, 500.0), source("36 disk", 2, 10.0)]);
+        assert_eq!(rates.cpus, [500.0, 0.0, 10.0]);
     }
 
     #[test]

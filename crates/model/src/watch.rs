@@ -17,7 +17,7 @@ use crate::CpuSet;
 pub use frames::Frames;
 pub use header::Header;
 pub use holds::Holds;
-pub use look::{Look, ThreadLook};
+pub use look::{InterruptLook, Look, ThreadLook};
 pub use switches::{Switches, Task, Tasks};
 
 /// One moment: what happened since the look before it.
@@ -155,15 +155,18 @@ pub struct Preempter {
 pub struct SourceNow {
     /// The number and the device, "36 virtio1-req.0", or the system's name for it: "LOC".
     pub source: String,
-    /// How often it struck each cpu, a second, most first; cpus that it did not strike are left out.
+    /// How often it struck, a second, on all cpus.
+    pub per_second: f32,
+    /// How often it struck each cpu, a second: those that it struck most, most first.
     pub cpus: Vec<Struck>,
+    /// How many other cpus it struck.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub others: usize,
 }
 
-impl SourceNow {
-    /// How often it struck, a second.
-    pub fn per_second(&self) -> f32 {
-        self.cpus.iter().map(|struck| struck.per_second).sum()
-    }
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// How often a source struck a cpu.

@@ -173,7 +173,10 @@ impl Cost {
         let (share, per_second) = (used_s / elapsed.as_secs_f64(), self.events as f64 / elapsed.as_secs_f64());
         *self = Self::begin();
         (share > LARGEST_SHARE).then(|| {
-            format!("{per_second:.0} switches a second took {:.1} % of a cpu, so they are no longer followed", 100.0 * share)
+            format!(
+                "{per_second:.0} switches a second took {:.1} % of a cpu, so they are no longer followed",
+                100.0 * share
+            )
         })
     }
 }

@@ -82,7 +82,9 @@ fn observed(
     let (seen, logged) = observe()?;
     match seen.missing {
         [0, 0] => Ok((seen, logged)),
-        [events, stalls] => Err(format!("{TRIES} times some were missing; last {events} events, {stalls} stalls").into()),
+        [events, stalls] => {
+            Err(format!("{TRIES} times some were missing; last {events} events, {stalls} stalls").into())
+        }
     }
 }
 

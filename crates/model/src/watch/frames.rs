@@ -1,6 +1,6 @@
 //! Frames from looks: a pure function of each look and the one before it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::{CpuNow, CpuShares, Frame, Look, Preempter, Sight, ThreadLook, ThreadNow};
 use crate::Machine;
@@ -42,7 +42,7 @@ impl Frames {
             sight: sight(&look, elapsed_s),
             cpus: cpus_now(self.board.records(), &look, elapsed_s > 0.0),
             threads: threads.collect(),
-            interrupts: look.interrupts.clone().unwrap_or_default(),
+            interrupts: look.interrupts.map(|interrupts| interrupts.sources).unwrap_or_default(),
             end: look.end,
         };
         let threads = look.threads.into_iter().map(|thread| ((thread.thread, thread.start_ticks), thread)).collect();
@@ -63,10 +63,7 @@ fn sight(look: &Look, elapsed_s: f64) -> Sight {
 }
 
 fn cpus_now(records: &[Record], look: &Look, has_shares: bool) -> Vec<CpuNow> {
-    let mut struck: BTreeMap<u32, f32> = BTreeMap::new();
-    for one in look.interrupts.iter().flatten().flat_map(|source| &source.cpus) {
-        *struck.entry(one.cpu).or_default() += one.per_second;
-    }
+    let struck = |cpu: u32| look.interrupts.as_ref().map(|all| all.cpus.get(cpu as usize).copied().unwrap_or(0.0));
     let online = (0..).zip(records).filter(|(_, record)| record.online);
     online
         .map(|(cpu, record)| CpuNow {
@@ -74,7 +71,7 @@ fn cpus_now(records: &[Record], look: &Look, has_shares: bool) -> Vec<CpuNow> {
             // Of a cpu whose counters did not move yet nothing is known.
             shares: (has_shares && record.confidence > 0).then(|| shares(record)),
             clock_mhz: look.clocks_mhz.get(cpu as usize).copied().flatten(),
-            interrupts_per_s: look.interrupts.is_some().then(|| struck.get(&cpu).copied().unwrap_or(0.0)),
+            interrupts_per_s: struck(cpu),
             rules: look.holds.of_cpu(cpu),
         })
         .collect()

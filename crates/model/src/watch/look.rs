@@ -16,7 +16,7 @@ pub struct Look {
     /// The clock of each cpu in MHz, by number, as far as it is known.
     pub clocks_mhz: Vec<Option<u32>>,
     /// How often sources of interrupts struck, over a stretch of their own; nothing where that is not known yet.
-    pub interrupts: Option<Vec<SourceNow>>,
+    pub interrupts: Option<InterruptLook>,
     /// The threads of the program.
     pub threads: Vec<ThreadLook>,
     /// What the kernel's events showed since the look before; nothing where they are not to be had.
@@ -29,6 +29,15 @@ pub struct Look {
     pub own: Vec<u32>,
     /// What became of the program; nothing while it runs.
     pub end: Option<String>,
+}
+
+/// How often interrupts struck.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InterruptLook {
+    /// Each cpu a second, by number; cpus behind the last were not struck.
+    pub cpus: Vec<f32>,
+    /// The sources, most first.
+    pub sources: Vec<SourceNow>,
 }
 
 /// A thread at one moment.

@@ -206,8 +206,9 @@ mod tests {
         for thread in [70, 71] {
             let own = folder.path().join(format!("7/task/{thread}"));
             std::fs::create_dir_all(&own).unwrap();
-            let stat =
-                format!("{thread} (a b) R 1 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 2 0 98765 1 2 3 4 5 6 7 8 9 0 0 0 0 0 0 17 3 0 0");
+            let stat = format!(
+                "{thread} (a b) R 1 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 2 0 98765 1 2 3 4 5 6 7 8 9 0 0 0 0 0 0 17 3 0 0"
+            );
             std::fs::write(own.join("stat"), stat).unwrap();
         }
         std::fs::write(folder.path().join("7/task/71/schedstat"), "500 20 3\n").unwrap();

@@ -167,7 +167,13 @@ fn taken(settings: &Settings) -> Result<Terminal, Failure> {
     Terminal::take(settings).map_err(|error| Failure::unavailable(format!("the terminal cannot be used: {error}")))
 }
 
-fn once(live: &mut Live<'_>, header: &Header, interval: Duration, held: &Held, settings: &Settings) -> Result<End, Failure> {
+fn once(
+    live: &mut Live<'_>,
+    header: &Header,
+    interval: Duration,
+    held: &Held,
+    settings: &Settings,
+) -> Result<End, Failure> {
     if let Some(events) = &live.events {
         events.settle(SETTLING);
     }
@@ -181,7 +187,12 @@ fn once(live: &mut Live<'_>, header: &Header, interval: Duration, held: &Held, s
     Ok(End::Quit(true))
 }
 
-fn print_once(header: &Header, frame: Frame, place: Option<(usize, usize)>, settings: &Settings) -> Result<(), Failure> {
+fn print_once(
+    header: &Header,
+    frame: Frame,
+    place: Option<(usize, usize)>,
+    settings: &Settings,
+) -> Result<(), Failure> {
     show(
         settings,
         || WatchDocument::new(header, &frame),

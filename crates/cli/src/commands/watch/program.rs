@@ -85,7 +85,12 @@ impl Program {
     ///
     /// # Errors
     /// Where it cannot be.
-    pub fn started(words: &[OsString], output: &Output, limit: Option<OpenFiles>, held: &Held) -> Result<Self, Failure> {
+    pub fn started(
+        words: &[OsString],
+        output: &Output,
+        limit: Option<OpenFiles>,
+        held: &Held,
+    ) -> Result<Self, Failure> {
         let (program, arguments) = words.split_first().ok_or_else(|| Failure::usage("there is no command to run"))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());
@@ -106,8 +111,11 @@ impl Program {
         let number = spawn::start(&mut command, held).map_err(|error| not_started(program, &error))?;
         let start_ticks = process::Stat::of(number).ok().flatten().map_or(0, |stat| stat.start_ticks);
         let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
-        let mut found =
-            Self::new(format!("{} {number}", named(&name)), Way::Descendants, vec![Process { id: number, start_ticks }]);
+        let mut found = Self::new(
+            format!("{} {number}", named(&name)),
+            Way::Descendants,
+            vec![Process { id: number, start_ticks }],
+        );
         found.child = Some(Child { number, end: None });
         Ok(found)
     }

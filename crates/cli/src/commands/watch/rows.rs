@@ -140,7 +140,8 @@ impl<'a> Rows<'a> {
     }
 
     fn cpu_cell(&self, title: &str, node: &Node, seen: &[&CpuNow], shares: Option<&CpuShares>) -> String {
-        let percent = |of: fn(&CpuShares) -> f32| shares.map_or_else(|| UNKNOWN.to_owned(), |shares| self::percent(of(shares)));
+        let percent =
+            |of: fn(&CpuShares) -> f32| shares.map_or_else(|| UNKNOWN.to_owned(), |shares| self::percent(of(shares)));
         match title {
             "busy%" => percent(|shares| shares.busy),
             "soft%" => percent(|shares| shares.soft_interrupts),
@@ -171,9 +172,15 @@ impl<'a> Rows<'a> {
 
     /// A character for each cpu, or for the busiest of several where there is no room.
     fn strip(&self, cpus: &CpuSet, room: usize) -> String {
-        let used: Vec<Option<f32>> = cpus.iter().map(|cpu| self.cpus.get(&cpu)?.shares.map(|shares| used(&shares))).collect();
+        let used: Vec<Option<f32>> =
+            cpus.iter().map(|cpu| self.cpus.get(&cpu)?.shares.map(|shares| used(&shares))).collect();
         let together = used.len().div_ceil(room.max(1)).max(1);
-        let most = |some: &[Option<f32>]| some.iter().flatten().copied().fold(None, |most: Option<f32>, one| Some(most.map_or(one, |most| most.max(one))));
+        let most = |some: &[Option<f32>]| {
+            some.iter()
+                .flatten()
+                .copied()
+                .fold(None, |most: Option<f32>, one| Some(most.map_or(one, |most| most.max(one))))
+        };
         let strip: String = used.chunks(together).map(|some| most(some).map_or('?', level)).collect();
         format!("▕{strip}▏")
     }
@@ -192,11 +199,12 @@ impl<'a> Rows<'a> {
 
     fn source(&self, source: &SourceNow) -> Line {
         let line = Line::new().plain(padded(&format!("  {}", source.source), self.label));
-        let all = source.per_second();
+        let all = source.per_second;
         let line = line.plain(format!("{:>12}  ", brief(f64::from(all))));
         let share = |per_second: f32| if all > 0.0 { 100.0 * per_second / all } else { 0.0 };
         let each = source.cpus.iter().map(|struck| format!("{} ({:.0} %)", struck.cpu, share(struck.per_second)));
-        line.plain(each.take(32).collect::<Vec<_>>().join(", "))
+        let more = if source.others > 0 { format!(", and {} more", source.others) } else { String::new() };
+        line.plain(each.collect::<Vec<_>>().join(", ") + &more)
     }
 }
 

@@ -77,7 +77,7 @@ fn title(view: &View, width: usize) -> Line {
         line = line.faint(" · ").plain(format!("{} busy", brief(f64::from(busy))));
     }
     if !frame.interrupts.is_empty() {
-        let all: f32 = frame.interrupts.iter().map(corewise_model::watch::SourceNow::per_second).sum();
+        let all: f32 = frame.interrupts.iter().map(|source| source.per_second).sum();
         line = line.faint(" · ").plain(format!("{} interrupts/s", brief(f64::from(all))));
     }
     line.cut(width)

@@ -55,7 +55,8 @@ impl Live<'_> {
     /// Where cpus cannot be looked at, or the file cannot be written.
     pub fn look(&mut self) -> Result<Frame, Failure> {
         if let Some(begun) = self.pace.begin() {
-            self.holds = State::read(self.settings).map_or_else(Holds::default, |state| Holds::of(&state.status.processes));
+            self.holds =
+                State::read(self.settings).map_or_else(Holds::default, |state| Holds::of(&state.status.processes));
             self.pace.end(begun);
         }
         let processes = self.program.as_mut().map(Program::processes).unwrap_or_default();
@@ -77,7 +78,13 @@ impl Live<'_> {
 ///
 /// # Errors
 /// Where cpus cannot be looked at, the terminal is gone, or a file cannot be written.
-pub fn show(live: &mut Live<'_>, view: &mut View, interval: Duration, held: &Held, terminal: &mut Terminal) -> Result<End, Failure> {
+pub fn show(
+    live: &mut Live<'_>,
+    view: &mut View,
+    interval: Duration,
+    held: &Held,
+    terminal: &mut Terminal,
+) -> Result<End, Failure> {
     let mut next = Instant::now();
     let mut pause = SECOND_LOOK.min(interval);
     loop {
@@ -131,7 +138,13 @@ fn until_next(frames: &[Frame], shown: usize) -> Duration {
 }
 
 /// Draws what is new, then takes keys and signals for a while; the end, if it comes.
-fn attend(is_new: bool, next: Instant, view: &mut View, held: &Held, terminal: &mut Terminal) -> io::Result<Option<End>> {
+fn attend(
+    is_new: bool,
+    next: Instant,
+    view: &mut View,
+    held: &Held,
+    terminal: &mut Terminal,
+) -> io::Result<Option<End>> {
     if is_new {
         terminal.draw(view)?;
     }
@@ -153,7 +166,10 @@ fn attend(is_new: bool, next: Instant, view: &mut View, held: &Held, terminal: &
     while let Some(signal) = held.next(Duration::ZERO) {
         if signals::is_from_terminal(signal.number) {
             terminal.away(|| held.stop(signal.number))?;
-        } else if signals::ends(signal.number) && !signals::is_about_children(signal.number) && !signals::is_ignored(signal.number) {
+        } else if signals::ends(signal.number)
+            && !signals::is_about_children(signal.number)
+            && !signals::is_ignored(signal.number)
+        {
             return Ok(Some(End::Signal(signal.number)));
         }
         // Another size, or a return.
@@ -194,9 +210,10 @@ pub fn wait(until: Instant, held: &Held) -> Option<i32> {
         let signal = held.next(patience.max(Duration::from_micros(1)));
         match signal {
             Some(signal) if signals::is_from_terminal(signal.number) => held.stop(signal.number),
-            Some(signal) if signals::ends(signal.number) && !signals::is_ignored(signal.number) => return Some(signal.number),
-            Some(_) => {}
-            None => {}
+            Some(signal) if signals::ends(signal.number) && !signals::is_ignored(signal.number) => {
+                return Some(signal.number);
+            }
+            _ => {}
         }
         if until <= Instant::now() {
             return None;

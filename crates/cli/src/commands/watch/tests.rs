@@ -1,8 +1,6 @@
 //! Screens and keys, without a terminal.
 
-use corewise_model::watch::{
-    CpuNow, CpuShares, Frame, Header, Preempter, Sight, SourceNow, Struck, ThreadNow,
-};
+use corewise_model::watch::{CpuNow, CpuShares, Frame, Header, Preempter, Sight, SourceNow, Struck, ThreadNow};
 use corewise_model::{CpuSet, Machine};
 
 use super::keys::{Effect, Key};
@@ -13,7 +11,12 @@ use crate::draw::text::{Line, Screen};
 use crate::draw::{fabricated, text};
 
 fn frame(machine: &Machine, threads: u32) -> Frame {
-    let shares = |cpu: u32| CpuShares { busy: if cpu == 3 { 0.5 } else { 0.0 }, host: 0.125, worth: 0.75, ..CpuShares::default() };
+    let shares = |cpu: u32| CpuShares {
+        busy: if cpu == 3 { 0.5 } else { 0.0 },
+        host: 0.125,
+        worth: 0.75,
+        ..CpuShares::default()
+    };
     let cpu = |cpu: u32| CpuNow {
         cpu,
         shares: Some(shares(cpu)),
@@ -36,7 +39,12 @@ fn frame(machine: &Machine, threads: u32) -> Frame {
         is_own: index == 2,
         ..ThreadNow::default()
     };
-    let source = SourceNow { source: "36 eth0".into(), cpus: vec![Struck { cpu: 3, per_second: 90.0 }, Struck { cpu: 1, per_second: 30.0 }] };
+    let source = SourceNow {
+        source: "36 eth0".into(),
+        per_second: 120.0,
+        cpus: vec![Struck { cpu: 3, per_second: 90.0 }, Struck { cpu: 1, per_second: 30.0 }],
+        others: 0,
+    };
     Frame {
         elapsed_s: 0.5,
         sight: Sight::Events { source: "perf".into(), switches_per_s: 1_200.0, lost: 0 },
@@ -80,11 +88,19 @@ fn press(view: &mut View, keys: &str) {
 #[test]
 fn a_screen_shows_the_machine_the_program_and_interrupts() {
     let screen = shown(&mut view(), 120, 24);
-    let line = |text: &str| screen.iter().find(|line| line.contains(text)).unwrap_or_else(|| panic!("{text}: {screen:#?}")).clone();
+    let line = |text: &str| {
+        screen.iter().find(|line| line.contains(text)).unwrap_or_else(|| panic!("{text}: {screen:#?}")).clone()
+    };
     assert!(screen[0].contains("32 cpus · 0.5 busy · 120 interrupts/s"), "{screen:#?}");
-    assert!(screen[1].starts_with("redis-server 4711  4 threads, 8 moves/s · by perf, 1,200 switches/s"), "{screen:#?}");
+    assert!(
+        screen[1].starts_with("redis-server 4711  4 threads, 8 moves/s · by perf, 1,200 switches/s"),
+        "{screen:#?}"
+    );
     let llc = line("llc:0 V-Cache");
-    assert!(llc.contains("+ die:0 llc:0") && llc.contains("redis") && llc.contains("▕"), "folded, with its rule: {llc}");
+    assert!(
+        llc.contains("+ die:0 llc:0") && llc.contains("redis") && llc.contains("▕"),
+        "folded, with its rule: {llc}"
+    );
     assert!(!line("llc:1").contains("redis"));
     assert!(line("io-0").contains("redis inside") && line("io-1").contains("redis outside"));
     assert!(line("io-2").contains("io-2 (corewise)"), "its own threads are marked");
@@ -98,7 +114,10 @@ fn what_was_not_seen_twice_is_not_known() {
     let mut view = view();
     let mut first = view.frame.clone();
     first.cpus.iter_mut().for_each(|cpu| (cpu.shares, cpu.interrupts_per_s) = (None, None));
-    first.threads.iter_mut().for_each(|thread| (thread.running, thread.waiting, thread.moves_per_s) = (None, None, None));
+    first
+        .threads
+        .iter_mut()
+        .for_each(|thread| (thread.running, thread.waiting, thread.moves_per_s) = (None, None, None));
     first.sight = Sight::Sampling { why: "events are refused".into() };
     view.add(first);
     let screen = shown(&mut view, 120, 24);
@@ -139,10 +158,20 @@ fn every_size_takes_it_and_no_name_steers_the_screen() {
 
 #[test]
 fn five_hundred_cpus_are_folded_to_one_screen_and_a_key_unfolds_them() {
-    let machine = corewise_model::simulate::machine(512, false, &(0..64).map(|llc| (CpuSet::parse_list(&format!("{}-{}", llc * 8, llc * 8 + 7)).unwrap(), 32)).collect::<Vec<_>>());
+    let machine = corewise_model::simulate::machine(
+        512,
+        false,
+        &(0..64)
+            .map(|llc| (CpuSet::parse_list(&format!("{}-{}", llc * 8, llc * 8 + 7)).unwrap(), 32))
+            .collect::<Vec<_>>(),
+    );
     let mut view = view_of(machine, 500);
     let screen = shown(&mut view, 80, 24);
-    assert!(screen.iter().any(|line| line.starts_with("INTERRUPTS")) || screen.iter().any(|line| line.starts_with("THREADS")), "{screen:#?}");
+    assert!(
+        screen.iter().any(|line| line.starts_with("INTERRUPTS"))
+            || screen.iter().any(|line| line.starts_with("THREADS")),
+        "{screen:#?}"
+    );
     press(&mut view, "/cpu 511\n");
     assert!(selected(&mut view).contains("cpu 511"), "{}", selected(&mut view));
     press(&mut view, "e");

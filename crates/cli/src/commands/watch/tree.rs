@@ -87,7 +87,10 @@ mod tests {
         let llc = &nodes[0].children[0];
         assert_eq!((llc.label.as_str(), llc.note), ("die:0 llc:0", "V-Cache"));
         assert_eq!(llc.children[1].label, "core:1");
-        assert_eq!(llc.children[1].children.iter().map(|cpu| cpu.label.as_str()).collect::<Vec<_>>(), ["cpu 1", "cpu 17"]);
+        assert_eq!(
+            llc.children[1].children.iter().map(|cpu| cpu.label.as_str()).collect::<Vec<_>>(),
+            ["cpu 1", "cpu 17"]
+        );
         assert_eq!([0, 1, 2, 3].map(|depth| rows_at(&nodes, depth)), [1, 3, 19, 51]);
         let mut folded = Vec::new();
         labels_at(&nodes, 1, &mut folded);
