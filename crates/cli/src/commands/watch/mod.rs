@@ -6,6 +6,7 @@ pub mod document;
 mod keys;
 mod program;
 mod recording;
+mod row;
 mod rows;
 mod screen;
 mod session;
@@ -70,11 +71,11 @@ fn watched(typed: &WatchArguments, settings: &Settings) -> Result<Exit, Failure>
     let monitor = Monitor::new(&machine, speeds)
         .map_err(|error| Failure::unavailable(format!("the cpus' times cannot be read: {error}")))?;
     let output = if typed.command.is_empty() { None } else { Some(output(typed, settings)?) };
-    let program = program(typed, output.as_ref(), limit, &held)?;
+    let mut program = program(typed, output.as_ref(), limit, &held)?;
     let name = program.as_ref().map(|program| program.name.clone());
     let header = Header::new(env!("CARGO_PKG_VERSION"), machine, known, name, typed.interval.as_secs_f64());
     let recorder = typed.save.as_deref().map(|path| Recorder::create(path, &header)).transpose();
-    let recorder = recorder.inspect_err(|_| program.iter().for_each(Program::ask_to_end))?;
+    let recorder = recorder.inspect_err(|_| program.iter_mut().for_each(Program::ask_to_end))?;
     let mut live = Live {
         monitor,
         events: program.as_ref().map(|_| EventEye::open()),
@@ -93,13 +94,13 @@ fn watched(typed: &WatchArguments, settings: &Settings) -> Result<Exit, Failure>
         () if is_screen => on_screen(&mut live, header, output.clone(), typed.interval, &held, settings),
         () => streamed(&mut live, &header, typed, &held, settings),
     };
-    ended(end, &live, output.as_deref(), held)
+    ended(end, &mut live, output.as_deref(), held)
 }
 
 /// What is left to do: the command ends with the watching of it, unless it was to be left, and a signal ends this process as it ends others.
-fn ended(end: Result<End, Failure>, live: &Live<'_>, output: Option<&str>, held: Held) -> Result<Exit, Failure> {
+fn ended(end: Result<End, Failure>, live: &mut Live<'_>, output: Option<&str>, held: Held) -> Result<Exit, Failure> {
     let is_left = matches!(end, Ok(End::Quit(false)));
-    if let Some(program) = live.program.as_ref().filter(|_| !is_left) {
+    if let Some(program) = live.program.as_mut().filter(|_| !is_left) {
         program.ask_to_end();
     }
     if let Some(output) = output {

@@ -198,10 +198,11 @@ impl Program {
         self.child.is_some() && self.end.is_none()
     }
 
-    /// Asks the command to end, if it is ours.
-    pub fn ask_to_end(&self) {
-        if let Some(child) = self.child.as_ref().filter(|child| child.end.is_none()) {
-            signals::send(child.number, signals::TERMINATE);
+    /// Asks the command to end with all that descends from it, if it is ours.
+    pub fn ask_to_end(&mut self) {
+        if self.is_ours_and_runs() {
+            self.search();
+            self.known.iter().for_each(|process| signals::send_to(process, signals::TERMINATE));
         }
     }
 }

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use corewise_model::CpuSet;
 use corewise_model::watch::{CpuNow, CpuShares, SourceNow, ThreadNow};
 
+use super::row::{Part, Row};
 use super::tree::Node;
-use super::view::{Part, Row, View};
+use super::view::View;
 use crate::draw::number::brief;
 use crate::draw::printable::{split, width as columns_of};
 use crate::draw::text::{Line, Tone};
@@ -51,7 +52,7 @@ const OF_THREADS: [Column; 6] = [
     number("wait%", 6, 0),
     number("moves/s", 8, 1),
     words("rule", 16, 3),
-    words("preempted by", 22, 4),
+    words("preempted by", 18, 4),
 ];
 
 /// How rows are drawn at a width.
@@ -186,8 +187,8 @@ impl<'a> Rows<'a> {
     }
 
     fn thread(&self, thread: &ThreadNow) -> Line {
-        let own = if thread.is_own { " (corewise)" } else { "" };
-        let line = Line::new().plain(padded(&format!("  {}{own}", thread.name), self.label));
+        let own = if thread.is_own { "*" } else { " " };
+        let line = Line::new().plain(padded(&format!("{own} {}", thread.name), self.label));
         let line = self.of_threads.iter().fold(line, |line, index| {
             let column = &OF_THREADS[*index];
             let tone = if column.title == "rule" && thread.inside == Some(false) { Tone::Warn } else { Tone::Plain };
@@ -225,7 +226,7 @@ fn thread_cell(title: &str, thread: &ThreadNow) -> String {
         }),
         _ => thread.preempted_by.first().map_or_else(String::new, |by| {
             let name = if by.is_own { "this corewise" } else { &by.name };
-            format!("{} {}x", head_of(name, 15), by.times)
+            format!("{} {}x", head_of(name, 12), by.times)
         }),
     }
 }

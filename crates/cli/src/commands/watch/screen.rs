@@ -4,8 +4,9 @@ use corewise_model::Machine;
 use corewise_model::watch::Sight;
 
 use super::keys::HELP;
+use super::row::Row;
 use super::rows::{Rows, tail_of};
-use super::view::{Bottom, Row, View};
+use super::view::{Bottom, View};
 use crate::draw::machine::model_name;
 use crate::draw::number::{brief, count};
 use crate::draw::printable::{named, printable};
@@ -118,8 +119,8 @@ fn bottom(view: &View, width: usize) -> Line {
         Bottom::Message(text) => Line::new().strong(text),
         Bottom::Typing(text) => Line::new().strong("/").plain(tail_of(text, width.saturating_sub(2))).plain("_"),
         Bottom::MayEnd => {
-            let line = Line::new().plain("The command still runs.  ");
-            key(key(key(line, "q", "end it too"), "d", "leave it running"), "any other key", "go on")
+            let line = Line::new().plain("The command runs.  ");
+            key(key(key(line, "q", "end it too"), "d", "leave it running"), "other keys", "go on")
         }
         Bottom::Keys => {
             let mut line = key(key(key(Line::new(), "q", "quit"), "?", "help"), "/", "find");
@@ -140,7 +141,11 @@ fn help(width: usize, height: usize) -> Vec<Line> {
         lines.push(Line::new().plain("  ").strong(format!("{keys:<15}")).plain(format!(" {what}")).cut(width));
     }
     lines.push(Line::new());
-    lines.push(Line::new().faint("docs/watch.md says what the columns are. Any key goes on.").cut(width));
+    lines.push(
+        Line::new()
+            .faint("* is a thread of this corewise. docs/watch.md says what the columns are. Any key goes on.")
+            .cut(width),
+    );
     lines.resize(height.max(1), Line::new());
     lines
 }

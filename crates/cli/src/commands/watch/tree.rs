@@ -1,6 +1,6 @@
 //! The machine as the screen unfolds it: package › last-level cache › core › cpu, with whatever other levels it has.
 
-use corewise_model::{CpuSet, Machine};
+use corewise_model::{CpuSet, Level, Machine};
 
 use crate::draw::tree::{Branch, grow};
 
@@ -34,8 +34,12 @@ pub fn nodes(machine: &Machine) -> Vec<Node> {
 }
 
 fn of_branch(machine: &Machine, branch: &Branch) -> Node {
-    let words: Vec<String> = branch.objects.iter().map(|(level, index)| format!("{level}:{index}")).collect();
-    let has_vcache = branch.index(corewise_model::Level::Llc).is_some_and(|index| machine.llcs[index].vcache);
+    // Nodes and dies that are a package or a last-level cache say nothing new.
+    let is_usual = |level: &Level| matches!(level, Level::Package | Level::Llc);
+    let has_usual = branch.objects.iter().any(|(level, _)| is_usual(level));
+    let named = branch.objects.iter().filter(|(level, _)| !has_usual || is_usual(level));
+    let words: Vec<String> = named.map(|(level, index)| format!("{level}:{index}")).collect();
+    let has_vcache = branch.index(Level::Llc).is_some_and(|index| machine.llcs[index].vcache);
     let cores = branch.cores.iter().map(|index| of_core(*index, &machine.cores[*index].cpus));
     let mut children: Vec<Node> = branch.children.iter().map(|child| of_branch(machine, child)).chain(cores).collect();
     children.sort_by_key(|child| child.cpus.lowest());
@@ -83,9 +87,9 @@ mod tests {
     #[test]
     fn levels_that_say_nothing_new_are_one_row() {
         let nodes = nodes(&fabricated::ryzen_9950x3d());
-        assert_eq!((nodes[0].label.as_str(), nodes[0].children.len()), ("package:0 node:0", 2));
+        assert_eq!((nodes[0].label.as_str(), nodes[0].children.len()), ("package:0", 2));
         let llc = &nodes[0].children[0];
-        assert_eq!((llc.label.as_str(), llc.note), ("die:0 llc:0", "V-Cache"));
+        assert_eq!((llc.label.as_str(), llc.note), ("llc:0", "V-Cache"));
         assert_eq!(llc.children[1].label, "core:1");
         assert_eq!(
             llc.children[1].children.iter().map(|cpu| cpu.label.as_str()).collect::<Vec<_>>(),
