@@ -34,10 +34,11 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == SERVE) {
         return serve(&words[1]);
     }
-    let tests: [(&str, Test); 13] = [
+    let tests: [(&str, Test); 14] = [
         ("the_better_placement_wins_and_everything_comes_back", the_better_placement_wins_and_everything_comes_back),
         ("a_session_goes_on_with_the_same_process_alone", a_session_goes_on_with_the_same_process_alone),
         ("a_placement_beyond_a_limit_is_left", a_placement_beyond_a_limit_is_left),
+        ("a_page_that_is_late_once_is_nobodys_failure", a_page_that_is_late_once_is_nobodys_failure),
         ("a_killed_session_is_undone", a_killed_session_is_undone),
         ("a_session_that_is_interrupted_gives_back", a_session_that_is_interrupted_gives_back),
         ("a_pause_gives_everything_back", a_pause_gives_everything_back),
@@ -102,11 +103,16 @@ fn serve(which: &str) -> ExitCode {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     println!("{}", listener.local_addr().unwrap().port());
     let asked = AtomicU64::new(0);
+    let mut has_napped = false;
     for stream in listener.incoming().flatten() {
         let (count, is_whole) = counted();
         let number = asked.fetch_add(1, Ordering::Relaxed);
         if which == "ends" && number == 40 {
             return ExitCode::SUCCESS;
+        }
+        if which == "naps" && !is_whole && !has_napped {
+            has_napped = true;
+            std::thread::sleep(Duration::from_millis(2_500));
         }
         let count = if which == "backwards" { 1e6 - number as f64 } else { count };
         let value = if which == "words" { "many".to_owned() } else { format!("{count:.0}") };
@@ -272,6 +278,15 @@ fn a_placement_beyond_a_limit_is_left(stage: &Stage) -> Result<(), String> {
     let already = stage.output(&server, &["--metric", "ops_total", "--stop-if", "waits_seconds > 0.1ms"]);
     assert_eq!(already.status.code(), Some(3), "it is beyond its limit without any placement");
     assert!(text(&already.stderr).contains("Nothing was changed."), "{}", text(&already.stderr));
+    Ok(())
+}
+
+fn a_page_that_is_late_once_is_nobodys_failure(stage: &Stage) -> Result<(), String> {
+    let server = stage.server("naps");
+    let made = stage.output(&server, &["--metric", "ops_total"]);
+    let said = text(&made.stdout).replace('\n', " ");
+    assert!(said.contains("Pin it.") && !said.contains("failed"), "{said}{}", text(&made.stderr));
+    assert_eq!(server.masks(), server.before);
     Ok(())
 }
 

@@ -100,10 +100,12 @@ fn a_stopped_survey_is_partial_and_keeps_what_it_has() {
 #[test]
 fn a_survey_whose_budget_is_over_at_once_has_one_visit() {
     let machine = machine();
+    // Of one cpu a visit is a whole round.
+    let is_whole = machine.allowed.len() == 1;
     let survey = survey(&plan(machine.allowed.clone(), 0), machine, &AtomicBool::new(false), &mut |_| {});
     check(&survey);
-    assert_eq!((survey.cpus.len(), survey.provenance.rounds), (1, 0));
-    assert!(survey.provenance.partial);
+    assert_eq!((survey.cpus.len(), survey.provenance.rounds), (1, u32::from(is_whole)));
+    assert!(is_whole || survey.provenance.partial);
 }
 
 #[test]

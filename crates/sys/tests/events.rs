@@ -11,6 +11,7 @@ use corewise_model::event::What;
 use corewise_model::stall::EventSource;
 use corewise_sys::affinity;
 use corewise_sys::events::{Drained, Enabled, Interest, Recorder, Tracefs, left_instances, remove_left_instance};
+use corewise_sys::process::number_space_id;
 use corewise_sys::thread::monotonic_raw_ns;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         trial("what_has_no_room_in_ftraces_buffer_is_counted", lost_by_ftrace),
         trial("an_instance_that_a_killed_process_left_is_removed", || starting_itself(|| left_by_killed(true))),
         trial("an_instance_that_a_killed_process_left_can_be_removed", || starting_itself(|| left_by_killed(false))),
+        trial("what_another_namespace_holds_is_left_alone", held_elsewhere),
         trial("where_perf_is_refused_ftrace_serves", || {
             starting_itself(|| refused(EventSource::Perf, EventSource::Ftrace))
         }),
@@ -92,7 +94,7 @@ fn seen_by_ftrace() -> Outcome {
 fn instance_of(process: u32) -> impl Fn() -> Result<bool, Failed> {
     move || {
         let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
-        let start = format!("corewise-{process}-");
+        let start = format!("corewise-{}-{process}-", number_space_id());
         let mut entries = std::fs::read_dir(tracefs.path("instances"))?;
         Ok(entries.any(|entry| entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with(&start))))
     }
@@ -214,7 +216,7 @@ fn left_by_killed(next_one: bool) -> Outcome {
     BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut ready)?;
     let instance = instance_of(child.id());
     let was_there = instance()?;
-    let start = format!("corewise-{}-", child.id());
+    let start = format!("corewise-{}-{}-", number_space_id(), child.id());
     let left = || left_instances().into_iter().find(|name| name.starts_with(&start));
     let left_early = left().is_some();
     let lasts = instance()?;
@@ -279,10 +281,36 @@ fn only_what_is_read() -> Outcome {
     })
 }
 
+/// No process of this number lives here, and elsewhere it may.
+fn held_elsewhere() -> Outcome {
+    if let Err(ignored) = by_ftrace() {
+        return Ok(ignored);
+    }
+    let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
+    let name = format!("corewise-7-{}-1-0", std::process::id());
+    let path = tracefs.path(&format!("instances/{name}"));
+    let held = loop {
+        std::fs::create_dir(&path)?;
+        // Until it is held, whoever makes an instance may remove it.
+        match std::fs::File::open(path.join("tracing_on")) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            opened => break opened?,
+        }
+    };
+    drop(by_ftrace());
+    let found = (left_instances().contains(&name), path.exists());
+    drop(held);
+    drop(by_ftrace());
+    match (found, path.exists()) {
+        ((false, true), false) => Ok(Completion::Completed),
+        other => Err(format!("listed, there, there when nobody held it: {other:?}").into()),
+    }
+}
+
 /// The name of this process's instance.
 fn own_instance() -> Result<Option<String>, Failed> {
     let tracefs = Tracefs::open().map_err(|gap| gap.why)?;
-    let start = format!("corewise-{}-", std::process::id());
+    let start = format!("corewise-{}-{}-", number_space_id(), std::process::id());
     let names =
         std::fs::read_dir(tracefs.path("instances"))?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     Ok(names.into_iter().find(|name| name.starts_with(&start)))

@@ -83,7 +83,7 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
     programs.retain(|program| !program.name.ends_with(BUILDS_THE_PROGRAM));
     let pure: &[&str] = if part == Part::All { &[] } else { &PURE };
     let left_out: Vec<&str> = NOT_EMULATED.iter().chain(pure).flat_map(|name| ["--skip", name]).collect();
-    let how = How { emulator: &EMULATOR, arguments: &left_out, variables: &[EMULATED], at_once: 2 };
+    let how = How { under: &EMULATOR, arguments: &left_out, variables: &[EMULATED], at_once: 2 };
     let mut summary = programs::run(&programs, &how)?;
     let program = root().join("target").join(ARM).join(PROFILE).join("corewise");
     match screens::are_same(native, || emulated(&program)).and_then(|()| mask_in_force(&program)) {

@@ -26,8 +26,9 @@ const USAGE: &str = "usage: cargo xtask CHORE
   test [--no-install] [--lint] [ARGUMENT…] [-- NAME]
                           required for every change: all tests, the rig's machines and Arm, with --lint the lints first;
                           or some tests: arguments of `cargo test`, and part of a name; lists failed and skipped tests
-  repeat [--busy] TIMES [ARGUMENT…] [-- NAME]
-                          repeat some tests, as `test` runs them; --busy runs two busy loops at the same time
+  repeat [--busy] [--under COMMAND] TIMES [ARGUMENT…] [-- NAME]
+                          repeat some tests, as `test` runs them; --busy runs two busy loops at the same time, --under starts
+                          them by a command: 'taskset -c 0', 'setpriv --reuid 65534 --regid 65534 --clear-groups'
   arm [--all]             the tests on an emulated 64-bit Arm: those that may differ, or all
   windows                 the program for Windows under Wine: screens, this machine, masks and statuses of commands
   rig --list              the machines that the test rig can boot
@@ -84,8 +85,7 @@ fn run(words: &[&str]) -> Result<bool> {
         ["setup", "comparisons"] => Ok(setup::for_comparisons()),
         ["setup", "fuzzing"] => setup::for_fuzzing().map(|()| true),
         ["test", arguments @ ..] => test::run(arguments),
-        ["repeat", "--busy", times, arguments @ ..] => test::repeat(number(times)?, true, arguments),
-        ["repeat", times, arguments @ ..] => test::repeat(number(times)?, false, arguments),
+        ["repeat", arguments @ ..] => test::repeat(arguments),
         ["arm"] => test::arm(arm::Part::Differing),
         ["arm", "--all"] => test::arm(arm::Part::All),
         ["windows"] => test::windows(),

@@ -62,8 +62,8 @@ fn program(message: &Value) -> Option<Program> {
 /// How programs are run.
 #[derive(Clone, Debug, Default)]
 pub struct How<'a> {
-    /// What starts a program that this machine's processor cannot run.
-    pub emulator: &'a [&'a str],
+    /// What starts a program: an emulator, another user, fewer cpus.
+    pub under: &'a [&'a str],
     /// Names of tests, and options of the test programs.
     pub arguments: &'a [&'a str],
     /// Variables for the programs alone.
@@ -96,13 +96,13 @@ pub fn run(programs: &[Program], how: &How<'_>) -> Result<Summary> {
 
 /// Runs a program to its end; what it printed lies in target/tests, also while it runs.
 fn run_one(program: &Program, how: &How<'_>) -> Result<(ExitStatus, String)> {
-    let emulated = if how.emulator.is_empty() { "" } else { "-emulated" };
-    let path = root().join("target/tests").join(format!("{}{emulated}.txt", program.name.replace(' ', "-")));
+    let under = how.under.first().map_or_else(String::new, |first| format!("-{first}"));
+    let path = root().join("target/tests").join(format!("{}{under}.txt", program.name.replace(' ', "-")));
     std::fs::create_dir_all(path.parent().context("a folder")?)?;
     let printed = File::create(&path).with_context(|| path.display().to_string())?;
     // Whoever starts the suite in the background may ignore Ctrl-C, which programs inherit, and shells then cannot trap.
     let mut command = Command::new("env");
-    command.args(default_signals()).args(how.emulator).arg(&program.path).arg("--show-output").args(how.arguments);
+    command.args(default_signals()).args(how.under).arg(&program.path).arg("--show-output").args(how.arguments);
     command.current_dir(&program.folder);
     command.envs(how.variables.iter().copied()).env("CARGO_MANIFEST_DIR", &program.folder);
     command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed);

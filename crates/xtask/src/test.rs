@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use corewise_rig::Use;
-use xtask::{cargo, done, root};
+use xtask::{cargo, done, number, root};
 
 use crate::arm::{self, Part};
 use crate::face;
@@ -80,11 +80,23 @@ pub fn run(words: &[&str]) -> Result<bool> {
     }
 }
 
-/// Runs some tests again and again, beside two busy loops where that is asked for; false where one ever failed.
-pub fn repeat(times: u32, busy: bool, words: &[&str]) -> Result<bool> {
+/// Runs some tests again and again, beside two busy loops or under a command where that is asked for; false where one ever failed.
+pub fn repeat(words: &[&str]) -> Result<bool> {
+    let (mut busy, mut under, mut words) = (false, Vec::new(), words);
+    let times: u32 = loop {
+        match words {
+            ["--busy", rest @ ..] => (busy, words) = (true, rest),
+            ["--under", command, rest @ ..] => (under, words) = (command.split_whitespace().collect(), rest),
+            [times, rest @ ..] => {
+                words = rest;
+                break number(times)?;
+            }
+            [] => bail!("how many times?"),
+        }
+    };
     let asked = Asked::parse(words);
     let programs = build(&asked)?;
-    let how = How { arguments: &asked.tests, at_once: at_once(), ..How::default() };
+    let how = How { under: &under, arguments: &asked.tests, at_once: at_once(), ..How::default() };
     let ended = AtomicBool::new(false);
     let mut summary = Summary::default();
     thread::scope(|scope| -> Result<()> {

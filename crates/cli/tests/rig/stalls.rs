@@ -98,7 +98,7 @@ fn goes_away(guest: &mut Guest) -> Outcome {
 
 /// Its corewise cannot run any more: the first process began with the machine.
 fn instance(guest: &mut Guest) -> Outcome {
-    const LEFT: &str = "corewise-1-4194399";
+    const LEFT: &str = "corewise-4026531836-1-4194399-0";
     text(guest, &format!("mkdir /sys/kernel/tracing/instances/{LEFT}"))?;
     let document = json(guest, "corewise undo --json")?;
     let changes: Vec<String> = entries(&document["journals"])

@@ -112,7 +112,7 @@ fn not_run() -> Result {
         Ok(folder) => folder,
         Err(why) => return Ok(why),
     };
-    let output = done(&mut grouped(folder.path(), &["corewise-no-such-command"]));
+    let output = done(grouped(folder.path(), &["corewise-no-such-command"]).env("PATH", "/usr/bin:/bin"));
     same(output.status.code(), Some(127), &text(&output.stderr))?;
     same(left_in(folder.path())?, 0, "journals").map(|()| Completion::Completed)
 }

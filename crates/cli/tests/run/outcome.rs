@@ -54,7 +54,8 @@ fn not_run() -> Result {
             ("/", 126, "It exists, but cannot be executed"),
             ("/proc/self/status", 126, "It exists, but cannot be executed"),
         ] {
-            let output = done(&mut run(&[way, &["--on", one_cpu(), program]].concat()));
+            // A folder of PATH that may not be read is another error than none that has it.
+            let output = done(run(&[way, &["--on", one_cpu(), program]].concat()).env("PATH", "/usr/bin:/bin"));
             let told = text(&output.stderr);
             same(output.status.code(), Some(status), &told)?;
             same(told.starts_with(&format!("error: cannot run {program}: ")), true, &told)?;

@@ -21,7 +21,7 @@ use stand::{Names, Stand};
 
 /// How often limits are looked at, and gauges at least.
 const LOOK: Duration = Duration::from_millis(50);
-/// A slot in which too little was counted is made so often at most.
+/// A slot in which too little was counted, or the source did not answer, is made so often at most.
 const MOST_ATTEMPTS: u32 = 3;
 /// Within this time a source that fails is asked once more.
 const AT_ONCE: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ enum Lost {
     Over(Ended),
     /// It counts as a failure of its placement.
     Failed(String),
-    /// Nothing, or too little, was counted: the load may have paused.
+    /// Nothing, or too little, was counted, or read in time: the load may have paused, and the source may have been busy once.
     Empty(String),
     /// The user pauses the session.
     Paused,
@@ -224,14 +224,14 @@ impl<'a> LiveRunner<'a> {
         Ok(moment.at_s)
     }
 
-    /// Gives everything back, and asks again: where the source answers then, the placement is to blame.
+    /// Gives everything back, and asks again: where the source answers then, the placement is to blame, if it is not by chance.
     fn no_answer(&mut self, why: String) -> Lost {
         self.crew.give_back();
         if let Err(error) = self.crew.check_alive() {
             return error.into();
         }
         match self.reader.look(self.crew.members()) {
-            Ok(_) => Lost::Failed(why),
+            Ok(_) => Lost::Empty(why),
             Err(_) => Lost::Over(Ended::Gone(why)),
         }
     }

@@ -18,6 +18,8 @@ const TWICE: f64 = 0.2;
 /// About so many visits of pairs are made in any case, on each pair no fewer and no more than these.
 const VISITS_IN_ALL: usize = 2000;
 const VISITS: std::ops::RangeInclusive<usize> = 3..=12;
+/// Pairs that are held out are visited so often: else the noise of their own few visits counts as an error of predictions.
+const CHECKED: usize = 12;
 /// A map of few pairs goes on for this long, so that it does not show a moment…
 const AT_LEAST: Duration = Duration::from_secs(2);
 /// …but with no more visits of each than these.
@@ -120,7 +122,9 @@ impl Mapping<'_> {
         let wanted = (VISITS_IN_ALL / self.known.len().max(1)).clamp(*VISITS.start(), *VISITS.end());
         loop {
             let wanted = if self.session.budget.elapsed() < AT_LEAST { VISITS_OF_FEW } else { wanted };
-            let few: Vec<usize> = (0..self.known.len()).filter(|&pair| self.known.visits(pair) < wanted).collect();
+            let wanted = |pair: usize| if self.known.is_held_out(pair) { wanted.max(CHECKED) } else { wanted };
+            let few: Vec<usize> =
+                (0..self.known.len()).filter(|&pair| self.known.visits(pair) < wanted(pair)).collect();
             if few.is_empty() || self.is_over() || !self.sweep("visiting pairs", &few) {
                 return;
             }

@@ -113,6 +113,11 @@ impl Known {
         (0..first).any(|pair| self.visits(pair) == 0)
     }
 
+    /// Whether a pair only checks what is predicted for it.
+    pub(super) fn is_held_out(&self, pair: usize) -> bool {
+        self.pairs[pair].held_out
+    }
+
     /// How often a pair was visited in its least visited way; one that is given up was visited often enough.
     pub(super) fn visits(&self, pair: usize) -> usize {
         let kinds = (0..self.kinds.len()).filter(|&kind| !self.is_given_up(pair, kind));

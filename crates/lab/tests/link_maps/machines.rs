@@ -10,8 +10,6 @@ pub struct Real {
     pub layout: Layout,
     /// The groups that its costs are to show.
     pub expected: Expected,
-    /// How wrong predictions may be: the median, and the 95th percentile.
-    pub errors: [f64; 2],
     /// Whether its clock was so coarse that a held-out error jumps from step to step.
     pub is_coarse: bool,
 }
@@ -29,10 +27,10 @@ pub enum Expected {
 
 use Expected::{Caches, One, These};
 
-const fn real(file: &'static str, layout: [u32; 4], adjacent: bool, expected: Expected, errors: [f64; 2]) -> Real {
+const fn real(file: &'static str, layout: [u32; 4], adjacent: bool, expected: Expected) -> Real {
     let [packages, caches, cores, threads] = layout;
     let layout = Layout { packages, caches, cores, threads, adjacent };
-    Real { file, layout, expected, errors, is_coarse: false }
+    Real { file, layout, expected, is_coarse: false }
 }
 
 const fn coarse(real: Real) -> Real {
@@ -46,97 +44,67 @@ pub const MACHINES: &[Real] = &[
         [1, 1, 4, 2],
         true,
         One,
-        [0.0; 2],
     ),
-    real(
-        "kcores/amd-epyc-7r13-48-core-processor-from-aws-c6a-metal-by-nviennot.csv",
-        [2, 6, 8, 2],
-        false,
-        Caches,
-        [0.02, 0.08],
-    ),
-    real(
-        "kcores/amd-epyc-9754-128-core-processor-by-entropy-enthalpy.csv",
-        [1, 16, 8, 1],
-        false,
-        Caches,
-        [0.015, 0.05],
-    ),
+    real("kcores/amd-epyc-7r13-48-core-processor-from-aws-c6a-metal-by-nviennot.csv", [2, 6, 8, 2], false, Caches),
+    real("kcores/amd-epyc-9754-128-core-processor-by-entropy-enthalpy.csv", [1, 16, 8, 1], false, Caches),
     // One L3 for all; what the costs show are its modules of two cores with a common L2.
     real(
         "kcores/amd-fx-8300-8-core-processor-by-kassane.csv",
         [1, 1, 8, 1],
         false,
         These(&["0-1", "2-3", "4-5", "6-7"]),
-        [0.0; 2],
     ),
-    real("kcores/amd-ryzen-7-2700x-eight-core-processor-by-demindiro.csv", [1, 2, 4, 2], true, Caches, [0.0; 2]),
-    real("kcores/amd-ryzen-7-5800x3d-8-core-processor-by-keantoken.csv", [1, 1, 8, 2], false, One, [0.0; 2]),
-    real("kcores/amd-ryzen-9-3900x-12-core-processor-by-zommiommy.csv", [1, 4, 3, 2], false, Caches, [0.0; 2]),
-    real("kcores/amd-ryzen-9-5950x-3-40ghz-by-nephyrin.csv", [1, 2, 8, 2], false, Caches, [0.02, 0.05]),
-    coarse(real("kcores/amd-ryzen-9-7950x-by-zamadatix.csv", [1, 2, 8, 2], true, Caches, [0.03, 0.4])),
-    real("kcores/amd-ryzen-9-9950x-16-core-processor-by-keithmyers.csv", [1, 2, 8, 2], false, Caches, [0.03, 0.12]),
-    real("kcores/amd-ryzen-9-9950x-16-core-processor-by-ubergarm.csv", [1, 2, 8, 2], false, Caches, [0.03, 0.12]),
-    real("kcores/amd-ryzen-threadripper-1950x-by-farnoy.csv", [1, 4, 4, 2], false, Caches, [0.03, 0.08]),
+    real("kcores/amd-ryzen-7-2700x-eight-core-processor-by-demindiro.csv", [1, 2, 4, 2], true, Caches),
+    real("kcores/amd-ryzen-7-5800x3d-8-core-processor-by-keantoken.csv", [1, 1, 8, 2], false, One),
+    real("kcores/amd-ryzen-9-3900x-12-core-processor-by-zommiommy.csv", [1, 4, 3, 2], false, Caches),
+    real("kcores/amd-ryzen-9-5950x-3-40ghz-by-nephyrin.csv", [1, 2, 8, 2], false, Caches),
+    coarse(real("kcores/amd-ryzen-9-7950x-by-zamadatix.csv", [1, 2, 8, 2], true, Caches)),
+    real("kcores/amd-ryzen-9-9950x-16-core-processor-by-keithmyers.csv", [1, 2, 8, 2], false, Caches),
+    real("kcores/amd-ryzen-9-9950x-16-core-processor-by-ubergarm.csv", [1, 2, 8, 2], false, Caches),
+    real("kcores/amd-ryzen-threadripper-1950x-by-farnoy.csv", [1, 4, 4, 2], false, Caches),
     real(
         "kcores/amd-ryzen-threadripper-3960x-3-80ghz-24-cores-zen-2-3rd-gen-2019-q4-by-toolsdevler.csv",
         [1, 8, 3, 2],
         false,
         Caches,
-        [0.02, 0.06],
     ),
     real(
         "kcores/amd-ryzen-threadripper-pro-3945wx-12-core-processor-by-willian-zhang.csv",
         [1, 4, 3, 2],
         false,
         Caches,
-        [0.0; 2],
     ),
-    real("kcores/aws-graviton2-from-aws-c6gd-metal-by-nviennot.csv", [1, 1, 64, 1], false, One, [0.05, 0.25]),
+    real("kcores/aws-graviton2-from-aws-c6gd-metal-by-nviennot.csv", [1, 1, 64, 1], false, One),
     real(
         "kcores/broadcom-bcm2711-quad-core-cortex-a72-arm-v8-64-bit-soc-1-8ghz-raspberry-pi-4b-by-kassane.csv",
         [1, 1, 4, 1],
         false,
         One,
-        [0.0; 2],
     ),
-    real("kcores/dual-amd-epyc-7742-64-core-processor-by-nviennot.csv", [2, 16, 4, 2], false, Caches, [0.02, 0.08]),
-    real("kcores/dual-amd-epyc-9454-48-core-processor-by-fwyzard.csv", [2, 8, 6, 2], false, Caches, [0.015, 0.05]),
-    real("kcores/dual-amd-epyc-9754-128-core-processor-by-fwyzard.csv", [2, 16, 8, 2], false, Caches, [0.015, 0.05]),
+    real("kcores/dual-amd-epyc-7742-64-core-processor-by-nviennot.csv", [2, 16, 4, 2], false, Caches),
+    real("kcores/dual-amd-epyc-9454-48-core-processor-by-fwyzard.csv", [2, 8, 6, 2], false, Caches),
+    real("kcores/dual-amd-epyc-9754-128-core-processor-by-fwyzard.csv", [2, 16, 8, 2], false, Caches),
     // A pair of cores shares its way onto the mesh, and talks for half; the system's cache is one for each package.
-    real(
-        "kcores/dual-ampere-altra-processor-q80-30-cpu-3-0ghz-by-zeroping.csv",
-        [1, 1, 80, 1],
-        false,
-        These(ALTRA),
-        [0.05, 0.1],
-    ),
-    coarse(real(
-        "kcores/dual-ibm-power9-8335-gth-16-core-2-7ghz-by-herver.csv",
-        [2, 8, 2, 4],
-        true,
-        Caches,
-        [0.1, 0.5],
-    )),
-    real("kcores/intel-xeon-phi-7210-1-30ghz-by-shisoft.csv", [1, 32, 2, 1], false, Caches, [0.05, 0.1]),
-    real("kcores/quad-intel-xeon-e5-4650v2-2-4ghz-by-alloybronya.csv", [2, 1, 10, 2], true, Caches, [0.02, 0.08]),
-    coarse(real("nviennot/amd-ryzen-9-7950x.csv", [1, 2, 8, 2], true, Caches, [0.03, 0.4])),
-    real("soilros/amd-epyc-7713.csv", [2, 8, 8, 1], false, Caches, [0.03, 0.1]),
-    real("soilros/intel-core-i7-8565u.csv", [1, 1, 4, 2], true, One, [0.0; 2]),
-    real("soilros/intel-xeon-e5-2698-v3.csv", [2, 1, 16, 2], true, Caches, [0.06, 0.2]),
-    real("mctop/lpd48core.mct", [4, 2, 6, 1], false, Caches, [0.015, 0.05]),
-    real("mctop/lpdpc4.mct", [1, 1, 4, 2], false, One, [0.0; 2]),
-    real("mctop/lpdxeon2680.mct", [2, 1, 10, 2], false, Caches, [0.02, 0.05]),
+    real("kcores/dual-ampere-altra-processor-q80-30-cpu-3-0ghz-by-zeroping.csv", [1, 1, 80, 1], false, These(ALTRA)),
+    coarse(real("kcores/dual-ibm-power9-8335-gth-16-core-2-7ghz-by-herver.csv", [2, 8, 2, 4], true, Caches)),
+    real("kcores/intel-xeon-phi-7210-1-30ghz-by-shisoft.csv", [1, 32, 2, 1], false, Caches),
+    real("kcores/quad-intel-xeon-e5-4650v2-2-4ghz-by-alloybronya.csv", [2, 1, 10, 2], true, Caches),
+    coarse(real("nviennot/amd-ryzen-9-7950x.csv", [1, 2, 8, 2], true, Caches)),
+    real("soilros/amd-epyc-7713.csv", [2, 8, 8, 1], false, Caches),
+    real("soilros/intel-core-i7-8565u.csv", [1, 1, 4, 2], true, One),
+    real("soilros/intel-xeon-e5-2698-v3.csv", [2, 1, 16, 2], true, Caches),
+    real("mctop/lpd48core.mct", [4, 2, 6, 1], false, Caches),
+    real("mctop/lpdpc4.mct", [1, 1, 4, 2], false, One),
+    real("mctop/lpdxeon2680.mct", [2, 1, 10, 2], false, Caches),
     // Performance and efficiency cores on one L3; the layout stands for their number only.
-    real("kcores/intel-core-i7-14700k-3-4ghz-by-michi0403.csv", [1, 1, 28, 1], false, One, [0.0; 2]),
-    real("kcores/intel-core-i9-12900k-by-bizude.csv", [1, 1, 24, 1], false, One, [0.0; 2]),
+    real("kcores/intel-core-i7-14700k-3-4ghz-by-michi0403.csv", [1, 1, 28, 1], false, One),
+    real("kcores/intel-core-i9-12900k-by-bizude.csv", [1, 1, 24, 1], false, One),
     // 36 cores in each package, and a guest that has 128 of their 144 cpus; the layout stands for two packages.
     real(
         "kcores/dual-intel-xeon-platinum-8360y-2-40ghz-by-herver.csv",
         [1, 1, 128, 1],
         false,
         These(&["0-35,72-107", "36-71,108-127"]),
-        [0.06, 0.2],
     ),
 ];
 

@@ -6,6 +6,7 @@
 
 mod machines;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use corewise_lab::links::simulated::{Simulated, TimeModel};
 use corewise_lab::links::{Plan, map};
-use corewise_model::links::conclude::{Filled, conclude};
+use corewise_model::links::conclude::{Filled, Tiers, conclude};
 use corewise_model::links::explore::Limits;
 use corewise_model::links::import::read;
 use corewise_model::links::map::LinkMap;
@@ -146,12 +147,21 @@ fn adjusted_rand_index(one: &[CpuSet], other: &[CpuSet]) -> f64 {
 /// What a map of a simulated machine knows, against the truth.
 struct Known {
     pairs: usize,
-    /// Median and 95th percentile of the errors of predicted cells; absent where all were measured.
-    errors: Option<[f64; 2]>,
+    /// How wrong predicted cells are; absent where all were measured.
+    errors: Option<Errors>,
     /// What the map says of that itself.
-    said: Option<[f64; 2]>,
+    said: Option<Errors>,
+    /// For each cost class that has predicted cells and an error beside it the errors of the cells, in rising order, and what is said of them.
+    of_classes: Vec<(String, Vec<f64>, Errors)>,
     elapsed_s: f64,
     partial: bool,
+}
+
+/// The median and the 95th percentile of errors, as shares of the cost.
+type Errors = [f64; 2];
+
+fn quantiles(errors: &[f64]) -> Errors {
+    [median(errors), quantile(errors, 0.95)]
 }
 
 fn explored(machine: Option<&Machine>, mut talk: Simulated, seed: u64) -> Known {
@@ -167,27 +177,64 @@ fn explored(machine: Option<&Machine>, mut talk: Simulated, seed: u64) -> Known 
     let map = map(&plan, machine.cloned(), &mut talk, &AtomicBool::new(false), &mut |_| {});
     let series = &map.series[0];
     let filled = Filled::of(series, &map);
-    let truth = talk.truth();
-    let errors: Vec<f64> = truth
-        .known()
-        .filter(|&(i, j, _)| filled.measured.cost(i, j).is_nan())
-        .map(|(i, j, cost)| (filled.all.cost(i, j) / cost - 1.0).abs())
-        .collect();
+    let conclusions = conclude(&map);
+    let tiers = Tiers::of(&filled, &conclusions, &map);
+    let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (i, j, cost) in talk.truth().known().filter(|&(i, j, _)| filled.measured.cost(i, j).is_nan()) {
+        errors.entry(tiers.words(tiers.tier(i, j))).or_default().push((filled.all.cost(i, j) / cost - 1.0).abs());
+    }
+    let classes = conclusions.kinds[0].classes.iter();
+    let of_classes = classes.filter_map(|class| {
+        let (said, errors) = (class.held_out?, errors.get(class.words.as_str())?);
+        Some((class.words.clone(), errors.clone(), [said.median, said.p95]))
+    });
+    let of_classes = of_classes.collect();
+    let all = errors.into_values().flatten().collect::<Vec<f64>>();
     Known {
         pairs: series.links.pairs.len() + series.held_out.len(),
-        errors: (!errors.is_empty()).then(|| [median(&errors), quantile(&errors, 0.95)]),
+        errors: (!all.is_empty()).then(|| quantiles(&all)),
         said: filled.held_out.map(|held_out| [held_out.median, held_out.p95]),
+        of_classes,
         elapsed_s: map.provenance.elapsed_s,
         partial: map.provenance.partial,
     }
 }
 
-/// Few pairs are enough, and what is said of the error is true within a factor of two, or to a percent of the cost.
+/// How wrong predictions may be: 1.5 % in the median and 5 % at the 95th percentile, or 1.2 times what one pair of threads of two cores predicts
+/// of the other pairs of these in the file itself, where that is more: below that there is nothing to know.
+fn bounds(machine: &Machine, matrix: &Matrix) -> Errors {
+    let cores = machine.cores.iter().map(|core| core.cpus.iter().filter_map(|cpu| matrix.place(cpu)).collect());
+    let cores: Vec<Vec<usize>> = cores.collect();
+    let mut errors = Vec::new();
+    for (at, one) in cores.iter().enumerate() {
+        for other in &cores[at + 1..] {
+            let between: Vec<f64> = one
+                .iter()
+                .flat_map(|&i| other.iter().map(move |&j| matrix.cost(i, j)))
+                .filter(|cost| cost.is_finite())
+                .collect();
+            let pairs = between.iter().enumerate().flat_map(|(one, cost)| {
+                between
+                    .iter()
+                    .enumerate()
+                    .filter(move |(other, _)| *other != one)
+                    .map(move |(_, other)| (cost / other - 1.0).abs())
+            });
+            errors.extend(pairs);
+        }
+    }
+    let [median, p95] = if errors.is_empty() { [0.0; 2] } else { quantiles(&errors) };
+    [(1.2 * median).max(0.015), (1.2 * p95).max(0.05)]
+}
+
+/// Few pairs are enough, and what is said of the error is true within a factor of two, or to a percent of the cost, for each class too.
 fn few_pairs(folder: &Path, real: &Real) -> Result<(), Failed> {
     let (machine, matrix, noise) = (real.layout.machine(), matrix(folder, real.file), noise(folder));
+    let bounds = bounds(&machine, &matrix);
+    let mut missed = 0;
     for seed in 0..3 {
         let talk = Simulated::new(real.file, matrix.clone(), &noise, seed);
-        let known = explored(Some(&machine), talk, seed);
+        let mut known = explored(Some(&machine), talk, seed);
         // Where predictions are wrong, the time that is left is used; the largest is known from few.
         let most = if real.layout.cpus() == 512 { 2_000 } else { usize::MAX };
         if known.partial || known.pairs > most {
@@ -199,15 +246,35 @@ fn few_pairs(folder: &Path, real: &Real) -> Result<(), Failed> {
             }
             continue;
         };
-        println!("{} seed {seed}: {} pairs, errors {errors:.4?}, said {said:.4?}", real.file, known.pairs);
-        let bounds = real.errors;
+        println!(
+            "{} seed {seed}: {} pairs, errors {errors:.4?} of {bounds:.4?}, said {said:.4?}",
+            real.file, known.pairs
+        );
+        let mut wrong = Vec::new();
         if errors[0] > bounds[0] || errors[1] > bounds[1] {
-            return Err(format!("seed {seed}: errors {errors:.4?}, {} pairs", known.pairs).into());
+            wrong.push(format!("errors {errors:.4?} of {bounds:.4?}, {} pairs", known.pairs));
         }
-        let is_true = |said: f64, error: f64| (said - error).abs() < 0.01 || (0.5..=2.0).contains(&(said / error));
-        let both = is_true(said[0], errors[0]) && is_true(said[1], errors[1]);
-        if !(real.is_coarse || both) {
-            return Err(format!("seed {seed}: says {said:.4?}, errors are {errors:.4?}").into());
+        let is_near = |said: f64, error: f64| (said - error).abs() < 0.01 || (0.5..=2.0).contains(&(said / error));
+        if real.is_coarse {
+            known.of_classes.clear();
+        } else if !is_near(said[0], errors[0]) || !is_near(said[1], errors[1]) {
+            wrong.push(format!("says {said:.4?}, errors are {errors:.4?}"));
+        }
+        for (words, errors, said) in &known.of_classes {
+            // The 95th percentile of some sixty held-out pairs is one from the 92nd to the 98th of all.
+            let [middle, low, p95, high] = [0.5, 0.92, 0.95, 0.98].map(|at| quantile(errors, at));
+            println!("    {words}: errors {middle:.4} and {p95:.4} [{low:.4}, {high:.4}], said {said:.4?}");
+            if !is_near(said[0], middle) {
+                wrong.push(format!("{words}: says {said:.4?}, errors are {middle:.4} and {low:.4} to {high:.4}"));
+            }
+            missed += u32::from(!is_near(said[1], said[1].clamp(low, high)));
+        }
+        // By chance no held-out pair is one of those few that are predicted worst.
+        if missed > 1 {
+            wrong.push(format!("{missed} percentiles of classes are wrong"));
+        }
+        if !wrong.is_empty() {
+            return Err(format!("seed {seed}: {}", wrong.join("; ")).into());
         }
     }
     Ok(())

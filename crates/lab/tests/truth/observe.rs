@@ -16,6 +16,7 @@ use corewise_sys::affinity;
 use corewise_sys::clock::Clock;
 use corewise_sys::cpuset;
 use corewise_sys::events::Recorder;
+use corewise_sys::process::sees_all_numbers;
 use libtest_mimic::Failed;
 
 use crate::load::{Load, Logged};
@@ -96,7 +97,7 @@ impl Place {
             surroundings: watch::surroundings(Some("unknown")),
             cpu,
             other: allowed.lowest().filter(|other| *other != cpu),
-            sees_all_tasks: is_first_in_sight(),
+            sees_all_tasks: sees_all_numbers(),
             names_functions: std::fs::read_to_string("/proc/kallsyms").is_ok_and(|text| {
                 text.lines().any(|line| line.ends_with(" ipi_mb") && !line.starts_with("0000000000000000"))
             }),
@@ -169,9 +170,4 @@ fn observed(visit: corewise_model::stall::Visit, surroundings: &Surroundings, nu
 fn kept_free_of_timers() -> CpuSet {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
     CpuSet::parse_list(text.trim()).unwrap_or_default()
-}
-
-/// Whether this process sees the whole system's tasks: the second one then is the kernel's (kthreadd).
-fn is_first_in_sight() -> bool {
-    corewise_sys::task::name(2, 2).is_some_and(|name| name == "kthreadd")
 }

@@ -22,7 +22,7 @@ use crate::finding::Finding;
 use crate::stats::order::weighted_quantile;
 pub use findings::nothing_found;
 pub use map::conclude;
-pub(super) use tiers::Tiers;
+pub use tiers::Tiers;
 pub use told::Agreement;
 
 /// What was concluded from a map.
@@ -164,6 +164,7 @@ pub struct Filled {
     /// How wrong predictions are, over all pairs that are predicted.
     pub held_out: Option<HeldOut>,
     pub(super) misses: Misses,
+    weights: Weights,
 }
 
 /// What pairs cost against what is predicted of them, as places and ratios.
@@ -200,6 +201,7 @@ impl Filled {
                 predicted: 0,
                 held_out: None,
                 misses: Misses::default(),
+                weights: Weights::default(),
             };
         }
         if map.searched.is_empty()
@@ -215,14 +217,23 @@ impl Filled {
         // What was held out is shown as measured, and helps no prediction: its error is that of the predictions that are shown.
         let all = by_way(&structure, &measured, predictor.filled(&measured));
         let weights = Weights::of(&structure, &measured, &all, &misses.held_out);
-        let errors =
-            misses.held_out.iter().map(|&(i, j, miss)| ((1.0 / miss - 1.0).abs(), weights.of_pair(&structure, i, j)));
-        let held_out = HeldOut::of(&errors.collect::<Vec<_>>());
-        Self { predicted: weights.predicted(), structure, measured, all, doubts, held_out, misses }
+        let mut filled =
+            Self { predicted: weights.predicted(), structure, measured, all, doubts, held_out: None, misses, weights };
+        filled.held_out = filled.error(|_, _| true);
+        filled
+    }
+
+    /// How wrong the predictions of some pairs are, by those of them that were held out; absent where none was.
+    fn error(&self, is_meant: impl Fn(usize, usize) -> bool) -> Option<HeldOut> {
+        let meant = self.misses.held_out.iter().filter(|(i, j, _)| is_meant(*i, *j));
+        let weighted =
+            |&(i, j, miss): &Measured| ((1.0 / miss - 1.0).abs(), self.weights.of_pair(&self.structure, i, j));
+        HeldOut::of(&meant.map(weighted).collect::<Vec<_>>())
     }
 }
 
 /// Held-out pairs stand for those that are predicted: near ones, of which there are few, are held out more often.
+#[derive(Default)]
 struct Weights {
     predicted: [u64; 3],
     held_out: [u64; 3],

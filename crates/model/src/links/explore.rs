@@ -31,9 +31,11 @@ const SIBLINGS: usize = 32;
 /// Held-out pairs: this share of the others, within limits…
 const HELD_OUT_SHARE: f64 = 0.1;
 const HELD_OUT: std::ops::RangeInclusive<usize> = 120..=124;
-/// …and so many of siblings and of cores on one cache at least, if there are four times as many to predict: by chance alone hardly any of the
-/// near pairs of a large machine would be held out.
-const HELD_OUT_NEAR: [(Nearness, usize); 2] = [(Nearness::Core, 12), (Nearness::Cache, 24)];
+/// …and so many of siblings and of cores on one cache at least, if there are twice as many to predict: by chance alone hardly any of the
+/// near pairs of a large machine would be held out, and of fewer than forty the 95th percentile is the largest.
+const HELD_OUT_NEAR: [(Nearness, usize); 2] = [(Nearness::Core, 40), (Nearness::Cache, 60)];
+/// How many these are at most.
+const NEAR: usize = HELD_OUT_NEAR[0].1 + HELD_OUT_NEAR[1].1;
 /// Errors of predictions that are small enough: the median and the 95th percentile.
 const AIM: [f64; 2] = [0.015, 0.05];
 /// Where errors are larger, so many more pairs at a time: this share of those that were measured, and no fewer than this.
@@ -240,7 +242,7 @@ impl Explorer {
 
     /// How many more pairs the limit leaves, with room for those that are to be held out.
     fn room(&self, more: usize) -> usize {
-        let kept = if self.held_out.is_empty() { HELD_OUT.end() + 36 } else { 0 };
+        let kept = if self.held_out.is_empty() { HELD_OUT.end() + NEAR } else { 0 };
         self.limits.pairs.saturating_sub(self.wished.len() + more + kept)
     }
 
@@ -305,7 +307,7 @@ impl Explorer {
         for (near, least) in HELD_OUT_NEAR {
             let mut left = self.left(|structure, i, j| structure.nearness(i, j) == near);
             let had = self.held_out.iter().filter(|&&(i, j)| self.structure.nearness(i, j) == near).count();
-            left.truncate(least.saturating_sub(had).min(left.len() / 4));
+            left.truncate(least.saturating_sub(had).min(left.len() / 2));
             batch.extend(self.wish(left, true));
         }
         batch

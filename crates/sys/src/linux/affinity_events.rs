@@ -12,7 +12,7 @@ use corewise_model::stall::EventSource;
 
 use super::cpuset;
 use super::events::{Enabled, Interest, Recorder, Stream};
-use super::process::{Stat, process_of};
+use super::process::{Stat, process_of, sees_all_numbers};
 use super::thread::own_number;
 pub use crate::values::affinity_events::{AffinityEvent, Author};
 
@@ -35,7 +35,12 @@ impl AffinityEvents {
     /// # Errors
     /// The gap that says why neither is to be had. Who must know then looks at the masks of its threads, and the author stays unknown.
     pub fn open() -> Result<Self, Gap> {
-        let named = |gap: Gap| Gap { what: "who sets whose affinity".to_owned(), ..gap };
+        let what = "who sets whose affinity";
+        if !sees_all_numbers() {
+            // The kernel reports the numbers that tasks have everywhere.
+            return Err(Gap::new(what, "processes have numbers of their own in this container"));
+        }
+        let named = |gap: Gap| Gap { what: what.to_owned(), ..gap };
         let recorder = Recorder::open(EventSource::Perf, &[&INTERESTS]).map_err(named)?;
         match recorder.gaps.iter().find(|gap| gap.what == Interest::Affinities.what()) {
             Some(gap) => Err(named(gap.clone())),

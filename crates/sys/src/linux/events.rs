@@ -193,7 +193,7 @@ pub fn left_instances() -> Vec<String> {
 
 /// Whose instance of ftrace it is, by its name.
 pub fn owner_of_instance(name: &str) -> Option<Process> {
-    ftrace::process_of(name)
+    ftrace::Owner::of(name).map(|owner| owner.process)
 }
 
 /// Removes one of [`left_instances`].

@@ -146,6 +146,11 @@ pub fn number_space() -> String {
     fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// The number of that namespace; 0 where there are none.
+pub fn number_space_id() -> u64 {
+    number_space().trim_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap_or_default()
+}
+
 /// Whether a process has the same number here as everywhere: this is the namespace that the kernel began with
 /// (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
 pub fn sees_all_numbers() -> bool {

@@ -69,6 +69,7 @@ answers! {
     fn process_of(u32) -> io::Result<Option<u32>> = missing();
     fn boot_id() -> io::Result<String> = missing();
     fn number_space() -> String = String::new();
+    fn number_space_id() -> u64 = 0;
     fn sees_all_numbers() -> bool = true;
     fn reads_own_numbers() -> bool = true;
     fn is_root() -> bool = false;

@@ -201,6 +201,9 @@ fn with_baseline(candidates: Vec<Arm>, machine: &Machine) -> Result<Vec<Arm>, Fa
     if reachable.len() < 2 {
         return Err(one_cpu(&reachable));
     }
+    if candidates.is_empty() && machine.allowed.len() < 2 {
+        return Err(one_cpu(&machine.allowed));
+    }
     if candidates.is_empty() {
         let what = "there is nothing to try: no placement of this machine differs from the OS default";
         return Err(Failure::unavailable(what).next("Name a placement with --on EXPR."));

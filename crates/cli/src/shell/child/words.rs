@@ -19,11 +19,15 @@ pub fn not_started(program: &OsStr, error: &Error) -> Failure {
         let next = "No process can be started: there are too many (ulimit -u, pids.max), or no memory is left.";
         return Failure::unavailable(what).next(next);
     }
+    let is_path = program.as_encoded_bytes().contains(&b'/');
+    if error.kind() == ErrorKind::PermissionDenied && !is_path {
+        let next = "A folder of PATH cannot be read by this user, or what is in PATH by this name cannot be executed.";
+        return Failure::new(Exit::NotExecutable, what).next(next);
+    }
     if error.kind() != ErrorKind::NotFound {
         let next = "It exists, but cannot be executed: it is a folder, lacks the permission, or is not a program.";
         return Failure::new(Exit::NotExecutable, what).next(next);
     }
-    let is_path = program.as_encoded_bytes().contains(&b'/');
     let next = match is_path && Path::new(program).exists() {
         true => "It exists, but its interpreter (the first line of a script) or its loader does not.",
         false if is_path => "There is no such file.",

@@ -55,8 +55,7 @@ impl<'a> Reader<'a> {
             .max_redirects_will_error(false)
             .http_status_as_error(false)
             .proxy(None)
-            // A server may close a connection while it is about to be used again.
-            .max_idle_connections(0)
+            .max_idle_connections(1)
             .user_agent("corewise");
         let accounts = with_accounts.then(Accounts::default);
         Self { source: source.clone(), agent: config.build().into(), since: Instant::now(), accounts, stop }
@@ -112,7 +111,10 @@ impl<'a> Reader<'a> {
             ureq::Error::Timeout(_) => late(),
             error => format!("{address}: {error}"),
         };
-        let mut response = self.agent.get(address).call().map_err(wrong)?;
+        // A server may close a connection while it is about to be used again.
+        let ask = || self.agent.get(address).call();
+        let asked = ask().or_else(|error| if is_closed(&error) { ask() } else { Err(error) });
+        let mut response = asked.map_err(wrong)?;
         let status = response.status();
         if status.is_redirection() {
             let to = response.headers().get("location").and_then(|to| to.to_str().ok()).unwrap_or("another address");
@@ -132,5 +134,54 @@ impl<'a> Reader<'a> {
                 Err(error) => return Err(wrong(ureq::Error::from(error))),
             }
         }
+    }
+}
+
+/// Whether the other side closed a connection that it may have kept open since the last time.
+fn is_closed(error: &ureq::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    match error {
+        ureq::Error::Io(error) => {
+            matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// Takes a request, and answers it.
+    fn answer(stream: &mut BufReader<TcpStream>, is_answered: bool) {
+        let mut line = String::new();
+        while stream.read_line(&mut line).unwrap() > 2 {
+            line.clear();
+        }
+        if is_answered {
+            write!(stream.get_mut(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n7\n").unwrap();
+        }
+    }
+
+    #[test]
+    fn a_connection_is_kept_and_made_again_when_it_is_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, stop) = (format!("http://{}/", listener.local_addr().unwrap()), AtomicBool::new(false));
+        let server = std::thread::spawn(move || {
+            let mut first = BufReader::new(listener.accept().unwrap().0);
+            for is_answered in [true, true, false] {
+                answer(&mut first, is_answered);
+            }
+            drop(first);
+            answer(&mut BufReader::new(listener.accept().unwrap().0), true);
+        });
+        let mut reader = Reader::new(&Source::Page(address), false, &stop);
+        for _ in 0..3 {
+            assert_eq!(reader.look(std::iter::empty()).unwrap().text, "7\n");
+        }
+        server.join().unwrap();
     }
 }

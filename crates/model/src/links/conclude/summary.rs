@@ -73,7 +73,7 @@ pub(super) fn classes(filled: &Filled, tiers: &Tiers) -> Vec<(usize, CostClass)>
                 Ways::One(0, _) => format!("{}, cheaper way", tiers.words(tier)),
                 Ways::One(..) => format!("{}, dearer way", tiers.words(tier)),
             };
-            (tier, pairs.described(words, held_out(filled, tiers, tier)))
+            (tier, pairs.described(words, filled.error(|i, j| tiers.tier(i, j) == tier)))
         })
         .collect()
 }
@@ -182,12 +182,6 @@ fn spread(filled: &Filled, tiers: &Tiers, tier: usize) -> [f64; PARTS] {
         let miss = quantile(&misses, (part as f64 + 0.5) / PARTS as f64);
         if miss.is_finite() { miss } else { 1.0 }
     })
-}
-
-/// How wrong the predictions of a tier are.
-fn held_out(filled: &Filled, tiers: &Tiers, tier: usize) -> Option<HeldOut> {
-    let of = filled.misses.held_out.iter().filter(|(i, j, _)| tiers.tier(*i, *j) == tier);
-    HeldOut::of(&of.map(|(_, _, miss)| ((1.0 / miss - 1.0).abs(), 1.0)).collect::<Vec<_>>())
 }
 
 impl Pairs {

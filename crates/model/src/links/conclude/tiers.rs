@@ -9,7 +9,7 @@ use crate::links::{LinkMap, Relation};
 use crate::{CpuSet, Level, Machine};
 
 /// The tier of every pair of cpus of a map.
-pub(in crate::links) struct Tiers {
+pub struct Tiers {
     /// The core of each place.
     core_of: Vec<usize>,
     /// The group of each place, by level, innermost first.
@@ -27,7 +27,8 @@ pub(super) const DEAR: usize = 1;
 pub(super) const INSIDE: usize = 2;
 
 impl Tiers {
-    pub(in crate::links) fn of(filled: &Filled, conclusions: &LinkConclusions, map: &LinkMap) -> Self {
+    /// Of a series and what was concluded from its map.
+    pub fn of(filled: &Filled, conclusions: &LinkConclusions, map: &LinkMap) -> Self {
         let levels: Vec<&GroupLevel> = conclusions.levels().collect();
         let group_of = levels.iter().map(|level| level.group_of(&filled.measured)).collect();
         let dear_of = conclusions.dear.as_ref().map_or_else(Vec::new, |level| level.group_of(&filled.measured));
@@ -42,7 +43,7 @@ impl Tiers {
     }
 
     /// The tier of two places: [`SAME_CORE`], [`DEAR`], [`INSIDE`], and one more for each level that they have to go up.
-    pub(in crate::links) fn tier(&self, i: usize, j: usize) -> usize {
+    pub fn tier(&self, i: usize, j: usize) -> usize {
         if self.core_of[i] == self.core_of[j] {
             return SAME_CORE;
         }
@@ -54,7 +55,7 @@ impl Tiers {
     }
 
     /// What a tier is called.
-    pub(in crate::links) fn words(&self, tier: usize) -> &str {
+    pub fn words(&self, tier: usize) -> &str {
         &self.words[tier]
     }
 }

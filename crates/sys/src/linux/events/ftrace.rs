@@ -13,14 +13,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use corewise_model::event::Event;
 
 use super::super::cpuset;
-use super::super::process::{Process, sees_all_numbers};
+use super::super::process::{Process, number_space_id, sees_all_numbers};
 use super::super::thread::own_number;
 use super::decode::Catalogue;
 use super::pages::Pages;
 use super::tracefs::Tracefs;
 use crate::values::events::{Drained, Interest};
 
-/// What instances of corewise are called, before the number of the process, its start time, and which of its instances it is.
+/// What instances of corewise are called, before the namespace of the process's number, that number, its start time, and which of its
+/// instances it is. All namespaces see the same instances.
 const PREFIX: &str = "corewise-";
 /// The buffer of each cpu, in KiB.
 const BUFFER_KIB: usize = 4096;
@@ -53,7 +54,7 @@ impl Instance {
         interests: &[Interest],
     ) -> io::Result<Self> {
         let Process { id, start_ticks } = Process::this()?;
-        let name = format!("instances/{PREFIX}{id}-{start_ticks}-{number}");
+        let name = format!("instances/{PREFIX}{}-{id}-{start_ticks}-{number}", number_space_id());
         fs::create_dir(tracefs.path(&name))?;
         let held = fs::File::open(tracefs.path(&format!("{name}/tracing_on"))).ok();
         let kib = tracefs.read(&format!("{name}/buffer_subbuf_size_kb")).ok().and_then(|text| text.trim().parse().ok());
@@ -172,25 +173,47 @@ impl Drop for CpuPages {
     }
 }
 
-/// Removes the instances whose corewise no longer runs; how many there were.
+/// Removes the instances whose corewise no longer runs; how many there were. Whether one of another namespace runs is not known here, but the
+/// kernel removes none that is held.
 pub fn remove_left(tracefs: &Tracefs) -> usize {
-    left(tracefs).filter(|name| remove(tracefs, name).is_ok()).count()
+    let is_left = |owner: &Owner| !owner.is_of_this_space() || !owner.process.is_alive();
+    instances(tracefs).filter(|(name, owner)| is_left(owner) && remove(tracefs, name).is_ok()).count()
 }
 
-/// The names of the instances whose corewise no longer runs.
+/// The names of the instances whose corewise, of this namespace of processes, no longer runs.
 pub fn left(tracefs: &Tracefs) -> impl Iterator<Item = String> {
+    instances(tracefs).filter(|(_, owner)| owner.is_of_this_space() && !owner.process.is_alive()).map(|(name, _)| name)
+}
+
+/// The instances of corewises.
+fn instances(tracefs: &Tracefs) -> impl Iterator<Item = (String, Owner)> {
     let entries = fs::read_dir(tracefs.path("instances")).into_iter().flatten();
     entries.filter_map(|entry| {
         let name = entry.ok()?.file_name().into_string().ok()?;
-        (!process_of(&name)?.is_alive()).then_some(name)
+        let owner = Owner::of(&name)?;
+        Some((name, owner))
     })
 }
 
-/// Whose instance it is, by its name; nothing where it is none of corewise's.
-pub fn process_of(name: &str) -> Option<Process> {
-    let mut numbers = name.strip_prefix(PREFIX)?.split('-').map(str::parse);
-    let (id, start_ticks) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    Some(Process { id: u32::try_from(id).ok()?, start_ticks })
+/// Whose instance it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner {
+    space: u64,
+    /// The process, by its number in its namespace.
+    pub process: Process,
+}
+
+impl Owner {
+    /// By the instance's name; nothing where it is none of corewise's.
+    pub fn of(name: &str) -> Option<Self> {
+        let mut numbers = name.strip_prefix(PREFIX)?.split('-').map(|number| number.parse::<u64>().ok());
+        let (space, id, start_ticks) = (numbers.next()??, numbers.next()??, numbers.next()??);
+        Some(Self { space, process: Process { id: u32::try_from(id).ok()?, start_ticks } })
+    }
+
+    fn is_of_this_space(&self) -> bool {
+        self.space == number_space_id()
+    }
 }
 
 /// Removes an instance by its name; one that somebody else removes meanwhile is gone, too.
