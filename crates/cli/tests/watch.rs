@@ -79,7 +79,7 @@ impl Tmux {
             (self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]).trim() == "0 1").then_some(())
         });
         self.line("stty -a | tr ' ;' '\\n\\n' | grep -cx -e icanon -e echo -e isig; echo back");
-        self.until(|screen| screen.contains("\n3\nback"));
+        self.until(|screen| screen.contains("3\nback"));
     }
 }
 
