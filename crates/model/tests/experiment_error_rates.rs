@@ -205,8 +205,8 @@ fn an_experiment_is_the_same_every_time() {
 }
 
 /// Experiments of many sorts: seed, runs, blocks and verdict. A change of any rule shows here. A second program in another language, written from
-/// docs/statistics.md, gave these verdicts; but those of seeds 1, 2, 3, 29, 49 and 190 are this program's own since candidates are dropped
-/// from the second block on and a whole block counts though a run of a candidate that is out is missing. Each agrees with the true gains.
+/// docs/statistics.md alone, gives all thirteen rows, and agrees on the first 200 seeds (docs/measurements.md). Each verdict agrees with the true gains
+/// but that of seed 0: its candidate is equal and slows the run that follows by 5 %.
 #[test]
 fn a_change_of_any_rule_shows() {
     const EXPECTED: [(u64, u32, u32, &str); 13] = [
@@ -278,7 +278,7 @@ fn slots_of_running_processes_find_what_is_there_and_nothing_else() {
         assert!(share <= 0.05, "{load:?}: {share}");
     }
     let share = share_of_slots(&World::of(Load::Independent, 0.05), 100, 175, wins);
-    assert!(share >= 0.85, "{share}");
+    assert!(share >= 0.9, "{share}");
     let left = World { carry_over: 0.1, size: 0.02, ..World::of(Load::Memory(5.0), 0.0) };
     let share = share_of_slots(&left, 20, 175, |verdict| matches!(verdict, Verdict::Unsound { .. }));
     assert!(share >= 0.9, "{share}");

@@ -43,6 +43,8 @@ pub(crate) struct Question {
     slow_ln: f64,
     /// How many times the baseline's median a run counts at most.
     cap: f64,
+    /// Whether no verdict comes before twenty blocks.
+    pub(super) is_patient: bool,
 }
 
 /// A block's part in the evidence on a mean, at a hypothesis: the gain, the most that it could have lost, and the most that it could have gained.
@@ -52,6 +54,8 @@ pub(super) struct Bounded {
     pub(super) most_gained: f64,
 }
 
+/// Who waits for so many blocks before any verdict bets otherwise.
+const PATIENT_BLOCKS: u32 = 20;
 /// No bound is smaller, so that an impossible hypothesis is refuted and divides by nothing.
 const LEAST_BOUND: f64 = 1e-9;
 
@@ -63,7 +67,8 @@ impl Policy {
 
     /// Another one, with this policy's numbers.
     pub(crate) fn asking(&self, what: What) -> Question {
-        Question { what, slow_ln: self.slow.ln(), cap: self.cap }
+        let is_patient = self.least_blocks >= PATIENT_BLOCKS;
+        Question { what, slow_ln: self.slow.ln(), cap: self.cap, is_patient }
     }
 
     /// The margin of a question in the scale of its effects: a difference of logarithms, or of slow runs a share of all runs. The policy's margin is
@@ -76,7 +81,7 @@ impl Policy {
 
 impl Question {
     /// That of the typical run, which needs no numbers.
-    pub(crate) const TYPICAL: Self = Self { what: What::Typical, slow_ln: 0.0, cap: 1.0 };
+    pub(crate) const TYPICAL: Self = Self { what: What::Typical, slow_ln: 0.0, cap: 1.0, is_patient: false };
 
     /// Whether a block says something about it.
     pub(super) fn is_about(&self, outcome: &Outcome) -> bool {
