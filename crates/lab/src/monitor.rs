@@ -64,7 +64,7 @@ impl Monitor {
         })
     }
 
-    /// Of a folder with the files of another machine, in the form of / : proc/stat, proc/PID/task, sys/devices/system/cpu; its interrupts
+    /// Of a folder with the files of another machine, as they lie in its root; its interrupts
     /// are those of a root.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Monitor {
         let proc = folder.join("proc");
         Ok(Self {
             time: ProcessorTime::in_folder(&proc)?,
-            clocks: ClockRates::in_folder(&folder.join("sys/devices/system/cpu")),
+            clocks: ClockRates::in_root(folder),
             interrupts: InterruptRates::new(root),
             readers: BTreeMap::new(),
             proc: Some(proc),

@@ -17,12 +17,13 @@ pub struct ClockRates {
 impl ClockRates {
     /// Of this machine.
     pub fn new() -> Self {
-        Self::in_folder(Path::new("/sys/devices/system/cpu"))
+        Self::in_root(Path::new("/"))
     }
 
-    /// Of a folder of that form.
-    pub fn in_folder(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), mhz: Vec::new(), next: 0, is_there: folder.join("cpufreq").exists() }
+    /// Of another machine, whose files lie in a folder as they do in its root.
+    pub fn in_root(root: &Path) -> Self {
+        let folder = root.join("sys/devices/system/cpu");
+        Self { mhz: Vec::new(), next: 0, is_there: folder.join("cpufreq").exists(), folder }
     }
 
     /// The clocks in MHz, by the numbers of the cpus, of which there are so many; nothing where none is reported.
@@ -54,14 +55,14 @@ mod tests {
     fn all_cpus_are_asked_in_turn_and_none_where_there_is_no_cpufreq() {
         let folder = tempfile::tempdir().unwrap();
         for cpu in (0..40).filter(|cpu| *cpu != 1) {
-            let own = folder.path().join(format!("cpu{cpu}/cpufreq"));
+            let own = folder.path().join(format!("sys/devices/system/cpu/cpu{cpu}/cpufreq"));
             std::fs::create_dir_all(&own).unwrap();
             std::fs::write(own.join("scaling_cur_freq"), format!("{}\n", 3_000_000 + cpu * 1_000)).unwrap();
         }
-        let mut without = ClockRates::in_folder(folder.path());
+        let mut without = ClockRates::in_root(folder.path());
         assert_eq!(without.read(2), [None, None]);
-        std::fs::create_dir(folder.path().join("cpufreq")).unwrap();
-        let mut rates = ClockRates::in_folder(folder.path());
+        std::fs::create_dir(folder.path().join("sys/devices/system/cpu/cpufreq")).unwrap();
+        let mut rates = ClockRates::in_root(folder.path());
         let first = rates.read(40).to_vec();
         assert_eq!((first[0], first[1], first[15], first[16]), (Some(3_000), None, Some(3_015), None));
         rates.read(40);

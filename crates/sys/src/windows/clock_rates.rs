@@ -10,7 +10,7 @@ impl ClockRates {
         Self::default()
     }
 
-    pub fn in_folder(_: &Path) -> Self {
+    pub fn in_root(_: &Path) -> Self {
         Self::default()
     }
 
