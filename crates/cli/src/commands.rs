@@ -17,6 +17,7 @@ pub mod tail;
 pub mod topology;
 pub mod r#try;
 pub mod undo;
+pub mod watch;
 #[cfg(feature = "workloads")]
 pub mod workload;
 pub mod worth;
@@ -57,6 +58,7 @@ const COMMANDS: [(&str, &[Room]); 4] = [
             room::<links::arguments::LinksArguments>(),
             room::<memory::arguments::MemoryArguments>(),
             room::<worth::WorthArguments>(),
+            room::<watch::arguments::WatchArguments>(),
             room::<doctor::DoctorArguments>(),
         ],
     ),

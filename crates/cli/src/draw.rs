@@ -23,5 +23,5 @@ pub mod stalls;
 pub mod survey;
 pub mod svg;
 pub mod text;
-mod tree;
+pub mod tree;
 pub mod wrap;

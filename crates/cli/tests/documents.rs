@@ -51,7 +51,7 @@ fn what_is_printed_is_what_the_schema_says() {
     let recorded = recorded.to_str().unwrap();
     let devices = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/devices.txt");
     let devices = devices.to_str().unwrap();
-    let cases: [(&str, &[&str]); 20] = [
+    let cases: [(&str, &[&str]); 22] = [
         ("irq", &["irq", "--machine", recorded, "--json"]),
         ("irq", &["irq", "--machine", recorded, "--away-from", "1", "--dry-run", "--json"]),
         ("irq", &["irq", "--machine", devices, "--near", "eth0", "--dry-run", "--json"]),
@@ -72,6 +72,8 @@ fn what_is_printed_is_what_the_schema_says() {
         ("workload", &["workload", "particles", "--size", "0.001", "--json"]),
         ("undo", &["undo", "--json", "--journal", "journals"]),
         ("comparison", &["history", "compare", "1", "2", "--json"]),
+        ("watch", &["watch", "--once", "--json"]),
+        ("watch", &["watch", "--once", "--json", "--match", "name=*"]),
     ];
     check("survey", &surveys[0]);
     for (name, arguments) in cases {

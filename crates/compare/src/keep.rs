@@ -149,13 +149,13 @@ fn target() -> PathBuf {
 }
 
 /// How busy the machine is: the load of the last minute, as the kernel counts it (proc_loadavg(5)).
-fn load() -> String {
+pub fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// The value below which this part of the values lies.
-fn quantile(values: &mut [f64], part: f64) -> f64 {
+pub fn quantile(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);
     values.get((last as f64 * part).ceil() as usize).copied().unwrap_or(f64::NAN)

@@ -10,6 +10,7 @@ mod memory;
 mod run;
 mod tail;
 mod validate;
+mod watch;
 mod watching;
 
 use std::process::ExitCode;
@@ -48,6 +49,9 @@ fn compare(words: &[&str]) -> Result<bool> {
         ["compare-run"] => run::run(200, None),
         ["compare-run", pairs] => run::run(number(pairs)?, None),
         ["compare-run", pairs, program] => run::run(number(pairs)?, Some(program)),
+        ["compare-watch"] => watch::run(20, None),
+        ["compare-watch", seconds] => watch::run(number(seconds)?, None),
+        ["compare-watch", seconds, program] => watch::run(number(seconds)?, Some(program)),
         ["compare-worth"] => example("corewise-sys", "worth_cost", &[]),
         ["compare-work"] => example("corewise-work", "side_by_side", &["10"]),
         ["compare-work", rounds] => example("corewise-work", "side_by_side", &[rounds]),

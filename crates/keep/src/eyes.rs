@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_model::keep::{Held, HeldThread, Process, Thread};
+use corewise_model::keep::{Fit, Held, HeldThread, Match, Process, Thread};
 use corewise_sys::process::Stat;
 use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
 use corewise_sys::processes::{self, Executable, Facts};
@@ -173,6 +173,14 @@ pub fn processes(scope: Scope) -> Vec<Process> {
     let mut eyes = Eyes::without_events(scope);
     let all = eyes.all();
     all.into_iter().filter_map(|id| eyes.process(id)).collect()
+}
+
+/// The processes that match, as they are now, without their threads and what they can reach.
+pub fn fitting(scope: Scope, matches: &Match) -> Vec<Process> {
+    let mut eyes = Eyes::without_events(scope);
+    let names_parent = matches.parent.is_some();
+    let all = eyes.all().into_iter().filter_map(|id| eyes.facts(id, names_parent));
+    all.filter(|process| matches.fit(process) == Fit::Yes).collect()
 }
 
 /// A process as it is now; nothing where it has ended, or is the kernel's or this one.

@@ -25,7 +25,7 @@ use tracing::{info, warn};
 
 use authors::Authors;
 use eyes::Eyes;
-pub use eyes::{Scope, process, processes};
+pub use eyes::{Scope, fitting, process, processes};
 use hands::Hands;
 pub use status::{Status, metrics};
 use worth::WorthMap;

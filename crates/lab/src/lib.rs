@@ -7,6 +7,7 @@ mod error;
 pub mod experiment;
 pub mod links;
 pub mod memory;
+pub mod monitor;
 pub mod placing;
 pub mod probe;
 mod script;

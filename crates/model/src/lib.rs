@@ -37,6 +37,7 @@ pub mod stats;
 pub mod suite;
 pub mod survey;
 pub mod trial;
+pub mod watch;
 pub mod worth;
 
 pub use artifact::Artifact;

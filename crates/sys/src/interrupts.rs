@@ -54,6 +54,23 @@ impl Interrupts {
         Some(counts)
     }
 
+    /// The sources that struck since an earlier moment, each with how often it struck which cpus; counted as by [`Self::since`].
+    pub fn struck_since<'a>(&'a self, earlier: &'a Self) -> impl Iterator<Item = (&'a Source, Vec<(u32, u64)>)> {
+        let columns: Vec<Option<usize>> = match self.cpus == earlier.cpus {
+            true => (0..self.cpus.len()).map(Some).collect(),
+            false => self.cpus.iter().map(|cpu| earlier.column(*cpu)).collect(),
+        };
+        self.sources.iter().enumerate().filter_map(move |(row, source)| {
+            let old = earlier.same_source(source, row);
+            let counts = source.counts.iter().zip(&self.cpus).zip(&columns).filter_map(|((count, cpu), column)| {
+                let before = old.and_then(|old| old.counts.get((*column)?)).copied().unwrap_or(0);
+                Some((*cpu, count.saturating_sub(before))).filter(|(_, count)| column.is_some() && *count > 0)
+            });
+            let counts: Vec<(u32, u64)> = counts.collect();
+            (!counts.is_empty()).then_some((source, counts))
+        })
+    }
+
     fn column(&self, cpu: u32) -> Option<usize> {
         self.cpus.iter().position(|&column| column == cpu)
     }

@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod affinity;
 pub mod affinity_events;
 pub mod atomic_wait;
+pub mod clock_rates;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
@@ -31,6 +32,7 @@ pub mod standard_files;
 mod stat;
 pub mod task;
 pub mod thread;
+pub mod thread_reader;
 #[cfg(target_arch = "x86_64")]
 pub mod timekeeping;
 

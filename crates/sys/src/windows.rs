@@ -7,6 +7,7 @@ pub mod affinity_events;
 pub mod atomic_wait;
 mod attended;
 mod births;
+pub mod clock_rates;
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
@@ -39,5 +40,6 @@ pub mod standard_files;
 pub mod task;
 mod text;
 pub mod thread;
+pub mod thread_reader;
 #[cfg(target_arch = "x86_64")]
 pub mod timekeeping;

@@ -58,6 +58,7 @@ of the pairs' ratios (800 pairs, less than 5 minutes; as root)
   compare-run [PAIRS [PROGRAM]]  start a command with corewise and with taskset, in turn (200 pairs); check time and size
   compare-work [ROUNDS]   the built-in workloads with two threads, with one, and against plain loops over the same \
 crates, in turn (10 rounds)
+  compare-watch [SECONDS [PROGRAM]]  what `corewise watch` costs, here and on the files of 512 cpus, and how soon it shows something (20 s each)
   compare-worth           what the map of worth costs: a read beside sched_getcpu, torn reads, an update of 512 cpus
   compare-hyperfine FILE [SESSIONS]  a command against itself, `sha256sum FILE`, with corewise and with hyperfine, in \
 turn (20)

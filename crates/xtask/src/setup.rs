@@ -19,7 +19,7 @@ const fn package(name: &'static str, files: &'static [&'static str]) -> Package 
 }
 
 /// What the tests start, the rig boots with, Arm is built and emulated with, and Windows is built and imitated with. None of these has a service that would start.
-const FOR_TESTS: [Package; 14] = [
+const FOR_TESTS: [Package; 15] = [
     package("bsdutils", &["script"]),
     package("busybox-static", &["busybox"]),
     package("chromium", &["chromium"]),
@@ -31,6 +31,7 @@ const FOR_TESTS: [Package; 14] = [
     package("numactl", &["numactl"]),
     package("qemu-system-x86", &["qemu-system-x86_64"]),
     package("qemu-user", &["qemu-aarch64"]),
+    package("tmux", &["tmux"]),
     package("util-linux", &["lscpu", "setpriv", "setsid", "taskset", "unshare"]),
     package("wine", &["/usr/share/wine"]),
     package("wine64", &[WINE]),

@@ -38,6 +38,10 @@ pub struct Environment {
     pub terminal_width: Option<usize>,
     /// Whether corewise has root's rights.
     pub is_root: bool,
+    /// `TERM`.
+    pub terminal: Option<String>,
+    /// The locale of characters: `LC_ALL`, `LC_CTYPE` or `LANG`.
+    pub locale: Option<String>,
     /// Whether standard output is a terminal.
     pub stdout_is_terminal: bool,
     /// Whether standard error is a terminal.
@@ -56,6 +60,7 @@ impl Environment {
         };
         let own_home = own("HOME");
         let foreign_home = std::env::var_os("HOME").filter(|_| own_home.is_none()).map(PathBuf::from);
+        let mut locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
         let usual = |name: &str| own(name).or_else(|| files::usual_folder().map(PathBuf::into_os_string));
         Self {
             data_home: usual("XDG_DATA_HOME"),
@@ -69,6 +74,8 @@ impl Environment {
             columns: std::env::var("COLUMNS").ok(),
             terminal_width: size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0),
             is_root,
+            terminal: std::env::var("TERM").ok(),
+            locale: locale.find(|value| !value.is_empty()),
             stdout_is_terminal: stdout.is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }
@@ -97,6 +104,10 @@ pub struct Settings {
     pub color: ColorChoice,
     /// Whether standard output is a terminal, which takes text only.
     pub stdout_is_terminal: bool,
+    /// Whether the terminal moves its cursor: not the one that `TERM` calls dumb.
+    pub terminal_draws: bool,
+    /// Whether the terminal shows more than ASCII, by the locale.
+    pub terminal_is_utf8: bool,
     /// Whether standard error is a terminal, where progress is drawn and not told line by line.
     pub progress: bool,
     /// Where surveys are kept.
@@ -153,6 +164,8 @@ impl Settings {
                 When::Never => ColorChoice::Never,
             },
             stdout_is_terminal: environment.stdout_is_terminal,
+            terminal_draws: environment.terminal.as_ref().is_none_or(|name| name != "dumb"),
+            terminal_is_utf8: environment.locale.as_ref().is_some_and(|locale| is_utf8(locale)),
             progress: environment.stderr_is_terminal,
             history: history(common, environment),
             named_store: common.store.clone(),
@@ -191,6 +204,12 @@ impl Settings {
 }
 
 const SYSTEM_RUNTIME: &str = "/run/corewise";
+
+/// "de_DE.UTF-8", "C.utf8".
+fn is_utf8(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
 
 fn width(common: &CommonArguments, environment: &Environment) -> usize {
     let columns = || environment.columns.as_ref()?.parse().ok().filter(|columns| (20..=1000).contains(columns));

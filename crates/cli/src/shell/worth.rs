@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use corewise_model::Machine;
-use corewise_model::worth::{Board, CpuWorth, WorthNow, speeds};
+use corewise_model::worth::{Board, CpuWorth, SpeedSource, WorthNow, speeds};
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::worth::{ProcessorTime, WorthReader};
 use schemars::JsonSchema;
@@ -112,6 +112,17 @@ impl Source {
         board.update(monotonic_ns(), ticks, |cpu| throttled.get(cpu as usize).copied().flatten());
         let records = (0..).zip(board.records()).map(|(cpu, record)| CpuWorth { cpu, record: *record });
         Ok((origin, records.filter(|cpu| cpu.record.online).collect()))
+    }
+}
+
+/// How speeds are known, as a sentence.
+pub fn speeds_in_words(sources: impl Iterator<Item = SpeedSource> + Clone) -> &'static str {
+    let is = |source| sources.clone().any(|own| own == source);
+    match (is(SpeedSource::Measured), is(SpeedSource::Hardware), is(SpeedSource::Unknown)) {
+        (true, false, false) => "Speeds: measured by the latest survey.",
+        (false, true, _) => "Speeds: the hardware's own ranking, not measured; `corewise survey` measures them.",
+        (false, false, _) => "Speeds: not measured, all cpus count alike; `corewise survey` measures them.",
+        (true, ..) => "Speeds: measured by the latest survey where it visited a cpu.",
     }
 }
 

@@ -13,16 +13,22 @@ impl Account {
         Some(Self::parse(&read("schedstat").unwrap_or_default(), &status))
     }
 
+    /// The time on cpus and the time waited, in nanoseconds, of a schedstat alone; nothing where the file is empty or another.
+    pub(super) fn times_in(schedstat: &str) -> Option<(u64, u64)> {
+        let mut words = schedstat.split_whitespace().map(|word| word.parse().ok());
+        Some((words.next()??, words.next()??))
+    }
+
     /// Reads both files (Documentation/scheduler/sched-stats.rst, "/proc/<pid>/schedstat"; proc_pid_status(5)).
     pub fn parse(schedstat: &str, status: &str) -> Self {
-        let mut words = schedstat.split_whitespace().map(|word| word.parse().unwrap_or(0));
+        let (on_cpu_ns, waited_ns) = Self::times_in(schedstat).unwrap_or_default();
         let line = |name: &str| {
             let value = status.lines().find_map(|line| line.strip_prefix(name));
             value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
         };
         Self {
-            on_cpu_ns: words.next().unwrap_or(0),
-            waited_ns: words.next().unwrap_or(0),
+            on_cpu_ns,
+            waited_ns,
             voluntary_switches: line("voluntary_ctxt_switches:"),
             involuntary_switches: line("nonvoluntary_ctxt_switches:"),
         }
@@ -44,7 +50,7 @@ mod tests {
         let whole = Account { on_cpu_ns: 5_000, waited_ns: 77, voluntary_switches: 150, involuntary_switches: 545 };
         assert_eq!(Account::parse("5000 77 3\n", status), whole);
         assert_eq!(Account::parse("", ""), Account::default());
-        assert_eq!(Account::parse("x 7", "").waited_ns, 7);
+        assert_eq!(Account::parse("x 7", ""), Account::default(), "another file");
     }
 
     #[test]

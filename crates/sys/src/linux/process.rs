@@ -26,6 +26,13 @@ impl Stat {
         Some(Self { name: name.to_owned(), has_ended, parent, session, has_terminal, start_ticks })
     }
 
+    /// Of the same line: whether a thread runs or waits for a cpu (state R), and the cpu that it ran on last (field 39).
+    pub(super) fn place_in(text: &str) -> Option<(bool, u32)> {
+        let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+        let is_runnable = fields.next()? == "R";
+        Some((is_runnable, fields.nth(39 - 4)?.parse().ok()?))
+    }
+
     /// What the kernel tells about a process or thread; nothing where there is none.
     ///
     /// # Errors
@@ -183,6 +190,9 @@ mod tests {
         assert!(!Stat::parse(&LINE.replace(" 34816 ", " 0 ")).unwrap().has_terminal);
         assert!(Stat::parse(&LINE.replace(" S ", " Z ")).unwrap().has_ended);
         assert_eq!(Stat::parse("4711 (short) S 1 2"), None);
+        let line = LINE.replace(" S ", " R ") + " 0 0 0 0 0 0 0 0 0 0 0 0 17 5 0";
+        assert_eq!(Stat::place_in(&line), Some((true, 5)), "{line}");
+        assert_eq!(Stat::place_in(LINE), None, "it ends before that field");
         assert_eq!(Stat::parse(""), None);
     }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 
 use corewise_model::worth::Ticks;
 
@@ -27,7 +28,15 @@ impl ProcessorTime {
     /// # Errors
     /// Where it cannot be read.
     pub fn open() -> io::Result<Self> {
-        File::open("/proc/stat").map(Self::of_file)
+        Self::in_folder(Path::new("/proc"))
+    }
+
+    /// Opens the file of that name in a folder of the form of /proc.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn in_folder(proc: &Path) -> io::Result<Self> {
+        File::open(proc.join("stat")).map(Self::of_file)
     }
 
     /// Reads another file of that form.

@@ -239,6 +239,8 @@ impl Drop for Held {
 
 /// What a terminal sends with Ctrl-C.
 pub const INTERRUPT: i32 = libc::SIGINT;
+/// What a terminal sends with Ctrl-Z.
+pub const STOP: i32 = libc::SIGTSTP;
 /// What asks a service to read its files again.
 pub const RELOAD: i32 = libc::SIGHUP;
 /// What asks a service to end.

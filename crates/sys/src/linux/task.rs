@@ -73,7 +73,12 @@ pub fn threads(process: u32) -> Vec<u32> {
 /// How many threads a process has; nothing where it has ended. The kernel counts them as links of their folder beside "." and ".."
 /// (proc_task_getattr in fs/proc/base.c), which takes less than to list them.
 pub fn thread_count(process: u32) -> Option<usize> {
-    let links = fs::metadata(format!("/proc/{process}/task")).ok()?.nlink();
+    folder_count(&format!("/proc/{process}/task"))
+}
+
+/// How many folders one has.
+pub(super) fn folder_count(folder: &str) -> Option<usize> {
+    let links = fs::metadata(folder).ok()?.nlink();
     links.checked_sub(2)?.try_into().ok()
 }
 

@@ -15,6 +15,7 @@ pub use crate::values::signals::{Sender, Signal};
 
 pub const RELOAD: i32 = 1;
 pub const INTERRUPT: i32 = 2;
+pub const STOP: i32 = 20;
 pub const TERMINATE: i32 = 15;
 /// A child has ended.
 const CHILD: i32 = 17;

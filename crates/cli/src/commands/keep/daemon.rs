@@ -16,10 +16,10 @@ use corewise_sys::{files, output, service, signals};
 use tracing::warn;
 
 use super::arguments::RunArguments;
-use super::state::{State, take_wishes};
 use crate::draw::number::count;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::latest_survey;
+use crate::shell::keeper::{State, take_wishes};
 use crate::shell::log;
 use crate::shell::machine::this_machine;
 use crate::shell::rules::{Rules, Stamp};

@@ -7,7 +7,7 @@ use corewise_model::keep::{Action, Evidence, Held, Process, ResolvedRule};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::state::State;
+use crate::shell::keeper::State;
 
 /// What `corewise keep --json` prints.
 #[derive(Serialize, JsonSchema)]

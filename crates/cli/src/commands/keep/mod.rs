@@ -6,7 +6,6 @@ pub mod document;
 mod daemon;
 mod prove;
 mod screen;
-mod state;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -32,6 +31,7 @@ use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, existing};
+use crate::shell::keeper::{self, State};
 use crate::shell::output::{print_text, say, show};
 use crate::shell::placing::expression;
 use crate::shell::rules::Rules;
@@ -39,7 +39,6 @@ use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::{AddArguments, KeepArguments, KeepCommand, StrengthName};
 use document::{ChangeDocument, KeepDocument, Origin, PlanDocument, Planned, ProveDocument, WhyDocument};
-use state::State;
 
 impl Run for KeepArguments {
     const DOCUMENTS: &'static [Document] = &[
@@ -75,7 +74,7 @@ impl Run for KeepArguments {
             }
             Some(KeepCommand::Reload) => {
                 rules.read()?;
-                state::running(settings)?.reload();
+                keeper::running(settings)?.reload();
                 Ok(())
             }
             Some(KeepCommand::Unit) => print_text(&unit::unit(of_system)),
@@ -217,7 +216,7 @@ fn winner(number: i64, settings: &Settings) -> Result<(WinningPlace, Evidence, (
 }
 
 fn changed(rule: &str, what: &str, file: &Path, settings: &Settings) -> Result<(), Failure> {
-    let reloaded = state::reload(settings);
+    let reloaded = keeper::reload(settings);
     let file = file.display().to_string();
     let screen = || {
         let mut screen = Screen::new();
@@ -313,7 +312,7 @@ fn origin(process: &Process) -> Option<Origin> {
 }
 
 fn release(id: u32, is_undone: bool, settings: &Settings) -> Result<(), Failure> {
-    let state = state::running(settings)?;
+    let state = keeper::running(settings)?;
     let held = state.status.processes.get(&id);
     let what = match (held.map(Held::is_left_alone), is_undone) {
         (Some(false), false) | (Some(true), true) => None,
@@ -324,5 +323,5 @@ fn release(id: u32, is_undone: bool, settings: &Settings) -> Result<(), Failure>
     if let Some(what) = what {
         return Err(Failure::unavailable(what).next(format!("`corewise keep why {id}` says how it stands.")));
     }
-    state::ask(id, if is_undone { Wish::Hold } else { Wish::Release }, settings)
+    keeper::ask(id, if is_undone { Wish::Hold } else { Wish::Release }, settings)
 }

@@ -9,11 +9,11 @@ use corewise_model::keep::{Evidence, ResolvedRule, Rule, Unproven, set_disabled,
 
 use super::arguments::ProveArguments;
 use super::document::{Fate, ProveDocument};
-use super::state::State;
-use super::{screen, state};
+use super::screen;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, existing};
 use crate::shell::itself::Itself;
+use crate::shell::keeper::{self, State};
 use crate::shell::machine::this_machine;
 use crate::shell::output::show;
 use crate::shell::rules::Rules;
@@ -94,7 +94,7 @@ fn judged(rule: &Rule, experiment: i64, made: &Conducted, rules: &Rules, setting
             if disabled { set_disabled(&text, &rule.name, true) } else { Ok(text) }
         })?;
     }
-    let reloaded = fate != Fate::Unchanged && state::reload(settings);
+    let reloaded = fate != Fate::Unchanged && keeper::reload(settings);
     let schema = "corewise/keep-prove/1";
     let evidence = evidence.as_ref();
     let document = || ProveDocument { schema, rule: &rule.name, experiment, fate, evidence, disabled, reloaded };

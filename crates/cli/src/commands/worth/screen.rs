@@ -1,12 +1,12 @@
 //! The screen: the cpus of each last-level cache, with what they are worth and why.
 
 use corewise_model::Machine;
-use corewise_model::worth::{CpuWorth, SpeedSource};
+use corewise_model::worth::CpuWorth;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
-use crate::shell::worth::Origin;
+use crate::shell::worth::{Origin, speeds_in_words};
 
 /// The width of a bar that is full.
 const BAR: usize = 20;
@@ -34,13 +34,7 @@ pub fn screen(machine: &Machine, origin: &Origin, cpus: &[CpuWorth], width: usiz
             format!("From a look of one second. A map that is there is not used: {}.", instead_of.join("; "))
         }
     };
-    let is = |source| cpus.iter().any(|cpu| cpu.record.speed_source == source);
-    let speeds = match (is(SpeedSource::Measured), is(SpeedSource::Hardware), is(SpeedSource::Unknown)) {
-        (true, false, false) => "Speeds: measured by the latest survey.",
-        (false, true, _) => "Speeds: the hardware's own ranking, not measured; `corewise survey` measures them.",
-        (false, false, _) => "Speeds: not measured, all cpus count alike; `corewise survey` measures them.",
-        (true, ..) => "Speeds: measured by the latest survey where it visited a cpu.",
-    };
+    let speeds = speeds_in_words(cpus.iter().map(|cpu| cpu.record.speed_source));
     screen.block([source.as_str(), speeds].iter().flat_map(|text| wrap(&Line::new().plain(text), width, 0)).collect());
     screen
 }
@@ -87,7 +81,7 @@ fn block(screen: &mut Screen, title: &str, cpus: &[&CpuWorth], width: usize) {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::worth::{Record, Shares};
+    use corewise_model::worth::{Record, Shares, SpeedSource};
     use insta::assert_snapshot;
 
     use super::*;

@@ -18,6 +18,7 @@ use super::super::task::LiveTask;
 use crate::draw::number::duration;
 use crate::draw::printable::named;
 use crate::shell::failure::{Exit, Failure};
+use crate::shell::numbers::check_numbers;
 use crate::shell::progress::Bar;
 use crate::shell::settings::Settings;
 
@@ -54,15 +55,6 @@ pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, Failure> {
         Ok(LiveProcess { id: *id, start_ticks: found.start_ticks })
     };
     numbers.iter().map(each).collect()
-}
-
-/// What would be placed has to be what was named.
-fn check_numbers() -> Result<(), Failure> {
-    if process::reads_own_numbers() {
-        return Ok(());
-    }
-    let what = "/proc belongs to another namespace of processes: its numbers mean other processes here";
-    Err(Failure::unavailable(what).next("Mount it anew in this namespace, or run corewise where /proc was mounted."))
 }
 
 fn nothing(what: &str) -> Failure {

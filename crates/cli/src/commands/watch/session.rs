@@ -1,0 +1,226 @@
+//! Looks in turn with keys and signals, until the user has seen enough.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use corewise_lab::monitor::{EventEye, Monitor, Pace, Subject};
+use corewise_model::watch::{Frame, Holds};
+use corewise_sys::signals::{self, Held};
+
+use super::keys::Effect;
+use super::program::Program;
+use super::recording::Recorder;
+use super::terminal::Terminal;
+use super::view::View;
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::keeper::State;
+use crate::shell::settings::Settings;
+
+/// How soon a signal is seen.
+const STEP: Duration = Duration::from_millis(50);
+/// The second look comes this soon, so that there are shares to see.
+const SECOND_LOOK: Duration = Duration::from_millis(200);
+
+/// How watching ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The user has seen enough; whether the command that was started is to end too.
+    Quit(bool),
+    /// This signal came.
+    Signal(i32),
+}
+
+/// What is looked at.
+pub struct Live<'a> {
+    /// Looks at this machine.
+    pub monitor: Monitor,
+    /// The kernel's events, where a program is watched.
+    pub events: Option<EventEye>,
+    /// The program.
+    pub program: Option<Program>,
+    /// What the rules of a running keeper hold.
+    pub holds: Holds,
+    /// How often that is read.
+    pub pace: Pace,
+    /// Where its state is.
+    pub settings: &'a Settings,
+    /// Where moments are written.
+    pub recorder: Option<Recorder>,
+}
+
+impl Live<'_> {
+    /// Looks, and writes the moment where that was asked for.
+    ///
+    /// # Errors
+    /// Where cpus cannot be looked at, or the file cannot be written.
+    pub fn look(&mut self) -> Result<Frame, Failure> {
+        if let Some(begun) = self.pace.begin() {
+            self.holds =
+                State::read(self.settings).map_or_else(Holds::default, |state| Holds::of(&state.status.processes));
+            self.pace.end(begun);
+        }
+        let processes = self.program.as_mut().map(Program::processes).unwrap_or_default();
+        let end = self.program.as_ref().and_then(Program::end);
+        let subject = Subject { processes, holds: self.holds.clone(), end };
+        let frame = self.monitor.look(&subject, self.events.as_ref());
+        let frame = frame.map_err(|error| Failure::unavailable(format!("the cpus' times cannot be read: {error}")))?;
+        self.recorder.as_mut().map_or(Ok(()), |recorder| recorder.add(&frame))?;
+        Ok(frame)
+    }
+
+    /// Whether a command runs that was started here.
+    fn owns_program(&self) -> bool {
+        self.program.as_ref().is_some_and(Program::is_ours_and_runs)
+    }
+}
+
+/// Shows what is looked at, on a terminal.
+///
+/// # Errors
+/// Where cpus cannot be looked at, the terminal is gone, or a file cannot be written.
+pub fn show(
+    live: &mut Live<'_>,
+    view: &mut View,
+    interval: Duration,
+    held: &Held,
+    terminal: &mut Terminal,
+) -> Result<End, Failure> {
+    let mut next = Instant::now();
+    let mut pause = SECOND_LOOK.min(interval);
+    loop {
+        let is_due = next <= Instant::now();
+        if is_due {
+            next = Instant::now() + std::mem::replace(&mut pause, interval);
+            view.add(live.look()?);
+            view.owns_program = live.owns_program();
+        }
+        if let Some(end) = attend(is_due, next, view, held, terminal).map_err(gone)? {
+            return Ok(end);
+        }
+    }
+}
+
+/// Shows a recording, on a terminal.
+///
+/// # Errors
+/// Where the terminal is gone.
+pub fn replay(frames: &[Frame], view: &mut View, held: &Held, terminal: &mut Terminal) -> Result<End, Failure> {
+    let mut shown = 0;
+    view.show(frames, shown);
+    let mut is_new = true;
+    let mut next = Instant::now() + until_next(frames, shown);
+    loop {
+        if next <= Instant::now() {
+            if !view.is_frozen && shown + 1 < frames.len() {
+                shown += 1;
+                view.show(frames, shown);
+                is_new = true;
+            }
+            next = Instant::now() + until_next(frames, shown);
+        }
+        view.step = 0;
+        if let Some(end) = attend(is_new, next, view, held, terminal).map_err(gone)? {
+            return Ok(end);
+        }
+        is_new = view.step != 0;
+        if is_new {
+            shown = shown.saturating_add_signed(view.step).min(frames.len() - 1);
+            view.is_frozen = true;
+            view.show(frames, shown);
+        }
+    }
+}
+
+/// As long as it was between two moments, and no longer than a user waits for.
+fn until_next(frames: &[Frame], shown: usize) -> Duration {
+    let seconds = frames.get(shown + 1).map_or(1.0, |next| next.elapsed_s);
+    Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.05, 2.0) } else { 1.0 })
+}
+
+/// Draws what is new, then takes keys and signals for a while; the end, if it comes.
+fn attend(
+    is_new: bool,
+    next: Instant,
+    view: &mut View,
+    held: &Held,
+    terminal: &mut Terminal,
+) -> io::Result<Option<End>> {
+    if is_new {
+        terminal.draw(view)?;
+    }
+    let patience = next.saturating_duration_since(Instant::now()).min(STEP);
+    let mut draws = false;
+    let mut key = terminal.key(patience)?;
+    while let Some(pressed) = key {
+        match view.press(pressed) {
+            Effect::Draw => {}
+            Effect::Quit => return Ok(Some(End::Quit(false))),
+            Effect::EndProgram => return Ok(Some(End::Quit(true))),
+            Effect::Stop => terminal.away(|| held.stop(signals::STOP))?,
+            Effect::Step(count) => view.step += count,
+        }
+        draws = true;
+        // What was pressed meanwhile is drawn once.
+        key = terminal.key(Duration::ZERO)?;
+    }
+    while let Some(signal) = held.next(Duration::ZERO) {
+        if signals::is_from_terminal(signal.number) {
+            terminal.away(|| held.stop(signal.number))?;
+        } else if signals::ends(signal.number)
+            && !signals::is_about_children(signal.number)
+            && !signals::is_ignored(signal.number)
+        {
+            return Ok(Some(End::Signal(signal.number)));
+        }
+        // Another size, or a return.
+        draws = true;
+    }
+    if draws {
+        terminal.draw(view)?;
+    }
+    Ok(None)
+}
+
+/// Looks until a signal comes or the program has ended, and gives each moment to somebody, who says whether to go on.
+///
+/// # Errors
+/// Where cpus cannot be looked at, or what is done with a moment fails.
+pub fn stream(
+    live: &mut Live<'_>,
+    interval: Duration,
+    held: &Held,
+    take: &mut dyn FnMut(&Frame) -> Result<bool, Failure>,
+) -> Result<End, Failure> {
+    loop {
+        let next = Instant::now() + interval;
+        let frame = live.look()?;
+        if !take(&frame)? || frame.end.is_some() {
+            return Ok(End::Quit(true));
+        }
+        if let Some(number) = wait(next, held) {
+            return Ok(End::Signal(number));
+        }
+    }
+}
+
+/// Waits, or until a signal comes that ends; that signal.
+pub fn wait(until: Instant, held: &Held) -> Option<i32> {
+    loop {
+        let patience = until.saturating_duration_since(Instant::now());
+        let signal = held.next(patience.max(Duration::from_micros(1)));
+        match signal {
+            Some(signal) if signals::is_from_terminal(signal.number) => held.stop(signal.number),
+            Some(signal) if signals::ends(signal.number) && !signals::is_ignored(signal.number) => {
+                return Some(signal.number);
+            }
+            _ => {}
+        }
+        if until <= Instant::now() {
+            return None;
+        }
+    }
+}
+
+fn gone(error: io::Error) -> Failure {
+    Failure::new(Exit::Unavailable, format!("the terminal cannot be used: {error}"))
+}

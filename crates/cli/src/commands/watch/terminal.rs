@@ -1,0 +1,244 @@
+//! The terminal: taken as a whole, drawn on, and given back whatever happens.
+
+use std::io::{self, Stdout, stdout};
+use std::sync::Once;
+use std::time::Duration;
+
+use anstream::{AutoStream, ColorChoice};
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::terminal::Terminal as Inner;
+use ratatui_core::text::{Line as Drawn, Span};
+use ratatui_core::widgets::Widget as _;
+use ratatui_crossterm::CrosstermBackend;
+use ratatui_crossterm::crossterm::cursor::{Hide, Show};
+use ratatui_crossterm::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui_crossterm::crossterm::execute;
+use ratatui_crossterm::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+
+use super::keys::Key;
+use super::screen::lines;
+use super::view::View;
+use crate::draw::text::{Line, Tone};
+use crate::shell::failure::Failure;
+use crate::shell::settings::Settings;
+
+/// The terminal, while this value is there.
+pub struct Terminal {
+    inner: Inner<CrosstermBackend<Stdout>>,
+    is_coloured: bool,
+    is_utf8: bool,
+}
+
+/// Whether there is a terminal to draw on.
+///
+/// # Errors
+/// What is in its place.
+pub fn check(settings: &Settings) -> Result<(), Failure> {
+    let what = match (settings.stdout_is_terminal, settings.terminal_draws) {
+        (true, true) => return Ok(()),
+        (false, _) => "standard output is not a terminal",
+        (true, false) => "this terminal cannot be drawn on (TERM is dumb)",
+    };
+    Err(Failure::usage(format!("there is no screen to show: {what}"))
+        .next("--once prints one moment, --json prints documents, --save writes a file."))
+}
+
+impl Terminal {
+    /// Takes the terminal. A panic gives it back before it says what happened.
+    ///
+    /// # Errors
+    /// What the terminal says.
+    pub fn take(settings: &Settings) -> io::Result<Self> {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                give_back();
+                before(panic);
+            }));
+        });
+        let inner = Inner::new(CrosstermBackend::new(stdout()))?;
+        let is_coloured = match settings.color {
+            ColorChoice::Auto => AutoStream::choice(&stdout()) != ColorChoice::Never,
+            choice => choice != ColorChoice::Never,
+        };
+        enter()?;
+        Ok(Self { inner, is_coloured, is_utf8: settings.terminal_is_utf8 })
+    }
+
+    /// Draws a view, in the size that the terminal has now.
+    ///
+    /// # Errors
+    /// What the terminal says.
+    pub fn draw(&mut self, view: &mut View) -> io::Result<()> {
+        let (is_coloured, is_utf8) = (self.is_coloured, self.is_utf8);
+        let draw = |frame: &mut ratatui_core::terminal::Frame<'_>| {
+            let area = frame.area();
+            let (lines, selected) = lines(view, usize::from(area.width), usize::from(area.height));
+            for (place, (row, line)) in area.rows().zip(lines).enumerate() {
+                let line = if is_utf8 { line } else { line.map_text(ascii) };
+                let reversed = if Some(place) == selected { Modifier::REVERSED } else { Modifier::empty() };
+                let buffer = frame.buffer_mut();
+                drawn(&line, is_coloured).render(row, buffer);
+                buffer.set_style(row, Style::new().add_modifier(reversed));
+            }
+        };
+        self.inner.draw(draw).map(|_| ())
+    }
+
+    /// The next key, after so long at most; nothing where none was pressed. Another size of the terminal is no key, and ends the wait.
+    ///
+    /// # Errors
+    /// What the terminal says.
+    pub fn key(&self, patience: Duration) -> io::Result<Option<Key>> {
+        if !event::poll(patience)? {
+            return Ok(None);
+        }
+        Ok(match event::read()? {
+            Event::Key(pressed) if pressed.kind != KeyEventKind::Release => key(pressed),
+            _ => None,
+        })
+    }
+
+    /// Gives the terminal back, does something, and takes it again.
+    ///
+    /// # Errors
+    /// What the terminal says.
+    pub fn away(&mut self, meanwhile: impl FnOnce()) -> io::Result<()> {
+        give_back();
+        meanwhile();
+        enter()?;
+        self.inner.clear()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn enter() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(stdout(), EnterAlternateScreen, Hide)
+}
+
+/// What cannot be given back is gone.
+fn give_back() {
+    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}
+
+fn key(pressed: KeyEvent) -> Option<Key> {
+    let has_control = pressed.modifiers.contains(KeyModifiers::CONTROL);
+    Some(match pressed.code {
+        KeyCode::Char('c') if has_control => Key::Interrupt,
+        KeyCode::Char('z') if has_control => Key::Stop,
+        KeyCode::Char(_) if has_control => return None,
+        KeyCode::Char(character) => Key::Character(character),
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::Tab => Key::Tab,
+        _ => return None,
+    })
+}
+
+fn drawn(line: &Line, is_coloured: bool) -> Drawn<'_> {
+    Drawn::from_iter(line.spans().map(|(tone, text)| Span::styled(text, style(tone, is_coloured))))
+}
+
+fn style(tone: Tone, is_coloured: bool) -> Style {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    match tone {
+        Tone::Strong => bold,
+        Tone::Faint => Style::new().add_modifier(Modifier::DIM),
+        Tone::Warn if is_coloured => bold.fg(Color::Yellow),
+        Tone::Good if is_coloured => bold.fg(Color::Green),
+        Tone::Warn | Tone::Good => bold,
+        Tone::Plain | Tone::Heat(_) | Tone::Paint { .. } => Style::new(),
+    }
+}
+
+/// What stands for a text on a terminal that has ASCII alone.
+fn ascii(text: &str) -> String {
+    let shown = |character: char| match character {
+        '─' | '–' | '·' => '-',
+        '›' => '>',
+        '…' => '~',
+        '▕' | '▏' => '|',
+        '▁' => '.',
+        '▂' => ':',
+        '▃' => '-',
+        '▄' => '=',
+        '▅' => '+',
+        '▆' => '*',
+        '▇' => '%',
+        '█' => '#',
+        '▒' => 'i',
+        '░' => 'h',
+        other if other.is_ascii() => other,
+        _ => '?',
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::settings::Environment;
+
+    #[test]
+    fn a_terminal_of_ascii_shows_ascii() {
+        assert_eq!(ascii("1─12›3 ▕▁█▏ é…"), "1-12>3 |.#| ?~");
+    }
+
+    #[test]
+    fn colours_are_shown_where_there_are_some() {
+        assert_eq!(style(Tone::Warn, true).fg, Some(Color::Yellow));
+        assert_eq!(style(Tone::Warn, false), style(Tone::Strong, false));
+    }
+
+    #[test]
+    fn what_is_no_screen_is_said() {
+        let settings = |stdout_is_terminal, terminal: &str| {
+            let terminal = Some(terminal.to_owned());
+            Settings::of_environment(&Environment { stdout_is_terminal, terminal, ..Environment::default() })
+        };
+        assert!(check(&settings(true, "xterm")).is_ok());
+        assert!(check(&settings(true, "dumb")).unwrap_err().what.contains("TERM is dumb"));
+        assert!(check(&settings(false, "xterm")).unwrap_err().what.contains("not a terminal"));
+    }
+
+    /// Runs by [`a_panic_gives_the_terminal_back`], on a terminal of its own.
+    #[test]
+    #[ignore = "it takes the terminal, and panics"]
+    fn takes_the_terminal_and_panics() {
+        let _terminal = Terminal::take(&Settings::of_environment(&Environment::default())).unwrap();
+        panic!("on purpose");
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back() {
+        let program = std::env::current_exe().unwrap();
+        let words = "--ignored --exact commands::watch::terminal::tests::takes_the_terminal_and_panics --nocapture";
+        let script = format!("'{}' {words} 2>&1; stty -a", program.display());
+        let run = std::process::Command::new("script").args(["-q", "-c", &script, "/dev/null"]).output();
+        let Ok(run) = run else { return println!("skipped: script is not installed, which gives a terminal") };
+        let seen = String::from_utf8_lossy(&run.stdout).into_owned();
+        let at = |text: &str| seen.find(text).unwrap_or_else(|| panic!("{text:?} is not in {seen:?}"));
+        let (taken, given_back, said) = (at("\u{1b}[?1049h"), at("\u{1b}[?1049l"), at("on purpose"));
+        assert!(taken < given_back && given_back < said, "{seen:?}");
+        assert!(seen[said..].contains(" icanon") && seen[said..].contains(" echo "), "{seen:?}");
+    }
+}

@@ -1,0 +1,268 @@
+//! Screens and keys, without a terminal.
+
+use corewise_model::watch::{CpuNow, CpuShares, Frame, Header, Preempter, Sight, SourceNow, Struck, ThreadNow};
+use corewise_model::{CpuSet, Machine};
+
+use super::keys::{Effect, Key};
+use super::row::Row;
+use super::screen::{lines, whole};
+use super::view::{Bottom, View};
+use crate::draw::hostile;
+use crate::draw::text::{Line, Screen};
+use crate::draw::{fabricated, text};
+
+fn frame(machine: &Machine, threads: u32) -> Frame {
+    let shares = |cpu: u32| CpuShares {
+        busy: if cpu == 3 { 0.5 } else { 0.0 },
+        host: 0.125,
+        worth: 0.75,
+        ..CpuShares::default()
+    };
+    let cpu = |cpu: u32| CpuNow {
+        cpu,
+        shares: Some(shares(cpu)),
+        interrupts_per_s: Some(120.0),
+        rules: if cpu < 8 { vec!["redis".to_owned()] } else { Vec::new() },
+        ..CpuNow::default()
+    };
+    let thread = |index: u32| ThreadNow {
+        process: 4711,
+        thread: 4711 + index,
+        name: format!("io-{index}"),
+        cpu: index % 8,
+        running: Some(0.25),
+        waiting: Some(index as f32 / 100.0),
+        moves_per_s: Some(2.0),
+        preempted_by: vec![Preempter { task: 9, name: "kworker/3:1".into(), times: 4, is_own: false }],
+        allowed: Some(CpuSet::first(8)),
+        rule: Some("redis".into()),
+        inside: Some(index != 1),
+        is_own: index == 2,
+        ..ThreadNow::default()
+    };
+    let source = SourceNow {
+        source: "36 eth0".into(),
+        per_second: 120.0,
+        cpus: vec![Struck { cpu: 3, per_second: 90.0 }, Struck { cpu: 1, per_second: 30.0 }],
+        others: 0,
+    };
+    Frame {
+        elapsed_s: 0.5,
+        sight: Sight::Events { source: "perf".into(), switches_per_s: 1_200.0, lost: 0 },
+        cpus: machine.online.iter().map(cpu).collect(),
+        threads: (0..threads).map(thread).collect(),
+        interrupts: vec![source],
+        ..Frame::default()
+    }
+}
+
+fn view_of(machine: Machine, threads: u32) -> View {
+    let first = frame(&machine, threads);
+    let header = Header::new("0.1.0", machine, "Speeds: measured.", Some("redis-server 4711".into()), 0.5);
+    let mut view = View::new(header);
+    view.add(first);
+    view
+}
+
+fn view() -> View {
+    view_of(fabricated::ryzen_9950x3d(), 4)
+}
+
+/// The screen as text.
+fn shown(view: &mut View, width: usize, height: usize) -> Vec<String> {
+    lines(view, width, height).0.iter().map(Line::to_plain).collect()
+}
+
+/// The text of the selected line.
+fn selected(view: &mut View) -> String {
+    let (lines, selected) = lines(view, 100, 24);
+    lines[selected.unwrap()].to_plain()
+}
+
+fn press(view: &mut View, keys: &str) {
+    for key in keys.chars() {
+        let key = if key == '\n' { Key::Enter } else { Key::Character(key) };
+        assert_eq!(view.press(key), Effect::Draw, "{key:?}");
+    }
+}
+
+#[test]
+fn a_screen_shows_the_machine_the_program_and_interrupts() {
+    let screen = shown(&mut view(), 120, 24);
+    let line = |text: &str| {
+        screen.iter().find(|line| line.contains(text)).unwrap_or_else(|| panic!("{text}: {screen:#?}")).clone()
+    };
+    assert!(screen[0].contains("32 cpus · 0.5 busy · 120 interrupts/s"), "{screen:#?}");
+    assert!(
+        screen[1].starts_with("redis-server 4711  4 threads, 8 moves/s · by perf, 1,200 switches/s"),
+        "{screen:#?}"
+    );
+    let llc = line("llc:0 V-Cache");
+    assert!(llc.contains("+ llc:0") && llc.contains("redis") && llc.contains("▕"), "folded, with its rule: {llc}");
+    assert!(!line("llc:1").contains("redis"));
+    assert!(line("io-0").contains("redis inside") && line("io-1").contains("redis outside"));
+    assert!(line("io-2").starts_with("* io-2"), "its own threads are marked");
+    assert!(line("io-0").contains("kworker/3:1 4x"));
+    assert!(line("36 eth0").contains("120  3 (75 %), 1 (25 %)"));
+    assert!(screen[23].contains("q quit") && screen[23].contains("sort: start"));
+}
+
+#[test]
+fn what_was_not_seen_twice_is_not_known() {
+    let mut view = view();
+    let mut first = view.frame.clone();
+    first.cpus.iter_mut().for_each(|cpu| (cpu.shares, cpu.interrupts_per_s) = (None, None));
+    first
+        .threads
+        .iter_mut()
+        .for_each(|thread| (thread.running, thread.waiting, thread.moves_per_s) = (None, None, None));
+    first.sight = Sight::Sampling { why: "events are refused".into() };
+    view.add(first);
+    let screen = shown(&mut view, 120, 24);
+    assert!(screen[1].contains("by sampling: events are refused"), "{screen:#?}");
+    let cpus = screen.iter().find(|line| line.contains("llc:1")).unwrap();
+    assert!(!cpus.contains('0') || cpus.contains('–'), "{cpus}");
+    assert!(screen.iter().any(|line| line.contains("io-0") && line.contains('–')));
+}
+
+#[test]
+fn every_size_takes_it_and_no_name_steers_the_screen() {
+    let check = |view: &mut View, width: usize, height: usize| {
+        let (drawn, selected) = lines(view, width, height);
+        assert_eq!(drawn.len(), height.max(1), "{width} x {height}");
+        assert!(selected.is_none_or(|line| line < drawn.len()));
+        let mut screen = Screen::new();
+        drawn.into_iter().for_each(|line: text::Line| screen.push(line));
+        hostile::check_screen(&screen, width);
+    };
+    let mut usual = view();
+    for width in [20, 40, 60, 80, 100, 200] {
+        for height in [1, 2, 3, 5, 24, 60] {
+            check(&mut usual, width, height);
+        }
+        hostile::check_screen(&whole(&mut usual, width), width);
+    }
+    for hostile in hostile::copies(&usual.frame) {
+        usual.add(hostile);
+        check(&mut usual, 80, 24);
+    }
+    for header in hostile::copies(&usual.header) {
+        let mut view = View::new(header);
+        view.add(usual.frame.clone());
+        press(&mut view, "e");
+        check(&mut view, 80, 24);
+    }
+}
+
+#[test]
+fn five_hundred_cpus_are_folded_to_one_screen_and_a_key_unfolds_them() {
+    let machine = corewise_model::simulate::machine(
+        512,
+        false,
+        &(0..64)
+            .map(|llc| (CpuSet::parse_list(&format!("{}-{}", llc * 8, llc * 8 + 7)).unwrap(), 32))
+            .collect::<Vec<_>>(),
+    );
+    let mut view = view_of(machine, 500);
+    let screen = shown(&mut view, 80, 24);
+    assert!(
+        screen.iter().any(|line| line.starts_with("INTERRUPTS"))
+            || screen.iter().any(|line| line.starts_with("THREADS")),
+        "{screen:#?}"
+    );
+    press(&mut view, "/cpu 511\n");
+    assert!(selected(&mut view).contains("cpu 511"), "{}", selected(&mut view));
+    press(&mut view, "e");
+    assert!(shown(&mut view, 80, 24)[23].contains("corewise tail --explain --cpus 511"));
+    press(&mut view, "*");
+    let rows = view.rows().iter().filter(|row| matches!(row, Row::Node(..))).count();
+    let _ = shown(&mut view, 80, 24);
+    assert!(view.rows().iter().filter(|row| matches!(row, Row::Node(..))).count() < rows, "folded again");
+}
+
+#[test]
+fn arrows_fold_and_unfold() {
+    let mut view = view();
+    let _ = shown(&mut view, 100, 24);
+    press(&mut view, "jjj");
+    assert!(selected(&mut view).contains("llc:1"), "{}", selected(&mut view));
+    let count = |view: &View| view.rows().len();
+    let folded = count(&view);
+    assert_eq!(view.press(Key::Right), Effect::Draw);
+    assert_eq!(count(&view), folded + 8);
+    press(&mut view, "j");
+    assert!(selected(&mut view).contains("core:8"));
+    assert_eq!(view.press(Key::Enter), Effect::Draw);
+    assert_eq!(count(&view), folded + 10);
+    press(&mut view, "j");
+    assert!(selected(&mut view).contains("cpu 8"));
+    press(&mut view, "--");
+    assert!(selected(&mut view).contains("llc:1"), "{}", selected(&mut view));
+    assert_eq!(count(&view), folded);
+    assert_eq!(view.press(Key::Tab), Effect::Draw);
+    assert!(selected(&mut view).starts_with("THREADS"));
+    press(&mut view, "G");
+    assert!(selected(&mut view).contains("36 eth0"));
+    press(&mut view, "g");
+    assert!(selected(&mut view).starts_with("CPUS"));
+}
+
+#[test]
+fn find_sort_freeze_and_examine() {
+    let mut view = view();
+    press(&mut view, "/IO-3\n");
+    assert!(selected(&mut view).contains("io-3"));
+    press(&mut view, "e");
+    assert_eq!(view.bottom, Bottom::Message("corewise keep why 4711".to_owned()), "a rule holds it");
+    press(&mut view, "/nothing\n");
+    assert_eq!(view.bottom, Bottom::Message("\"nothing\" is not found".to_owned()));
+    press(&mut view, "/e");
+    assert_eq!(view.press(Key::Escape), Effect::Draw);
+    assert_eq!(view.bottom, Bottom::Keys);
+    press(&mut view, "ss");
+    let screen = shown(&mut view, 100, 24);
+    let place = |name: &str| screen.iter().position(|line| line.contains(name)).unwrap();
+    assert!(place("io-3") < place("io-0") && screen[23].contains("sort: waiting"), "{screen:#?}");
+    press(&mut view, " ");
+    view.add(Frame::default());
+    assert_eq!(view.frame.threads.len(), 4, "it stays");
+    assert!(shown(&mut view, 100, 24)[0].contains("frozen"));
+    press(&mut view, " ");
+    view.add(Frame::default());
+    assert!(view.frame.threads.is_empty());
+    press(&mut view, "?");
+    assert!(shown(&mut view, 100, 24)[0].contains("Keys"));
+    press(&mut view, "q");
+    assert!(!view.is_help, "any key goes on");
+}
+
+#[test]
+fn a_command_of_ours_is_not_left_behind_unasked() {
+    let mut view = view();
+    assert_eq!(view.press(Key::Character('q')), Effect::Quit);
+    view.owns_program = true;
+    for (key, effect) in [('q', Effect::EndProgram), ('d', Effect::Quit), ('x', Effect::Draw)] {
+        assert_eq!(view.press(Key::Character('q')), Effect::Draw);
+        assert!(shown(&mut view, 80, 24)[23].contains("The command runs"));
+        assert_eq!(view.press(Key::Character(key)), effect);
+    }
+    assert_eq!(view.press(Key::Interrupt), Effect::Draw);
+    assert_eq!(view.press(Key::Interrupt), Effect::EndProgram);
+}
+
+#[test]
+fn a_recording_is_shown_moment_by_moment() {
+    let mut view = view();
+    let frames: Vec<Frame> = (0..3)
+        .map(|index| {
+            let mut frame = view.frame.clone();
+            frame.threads[0].cpu = index;
+            frame
+        })
+        .collect();
+    view.show(&frames, 2);
+    let screen = shown(&mut view, 100, 24);
+    assert!(screen[0].contains("moment 3 of 3") && screen[23].contains(", . step"), "{screen:#?}");
+    assert!(screen.iter().any(|line| line.contains("io-0") && line.ends_with("0›1›2")), "{screen:#?}");
+    assert_eq!([view.press(Key::Character('.')), view.press(Key::Character(','))], [Effect::Step(1), Effect::Step(-1)]);
+}

@@ -1,0 +1,77 @@
+//! Where each thread ran, moment by moment, as far back as a screen is wide.
+
+use std::collections::{HashMap, VecDeque};
+
+use corewise_model::watch::Frame;
+
+/// No screen is wider.
+const MOST: usize = 240;
+
+/// The trails of all threads.
+#[derive(Debug, Default)]
+pub struct Trails(HashMap<u32, VecDeque<Option<u32>>>);
+
+impl Trails {
+    /// Takes a moment; threads that are no longer there are forgotten.
+    pub fn add(&mut self, frame: &Frame) {
+        let mut before = std::mem::take(&mut self.0);
+        for thread in &frame.threads {
+            let mut trail = before.remove(&thread.thread).unwrap_or_default();
+            if trail.len() == MOST {
+                trail.pop_front();
+            }
+            let ran = thread.running.map_or(thread.is_runnable, |share| share > 0.0);
+            trail.push_back(ran.then_some(thread.cpu));
+            self.0.insert(thread.thread, trail);
+        }
+    }
+
+    /// The latest of a trail, in at most so many columns: the number of a cpu where the thread went on there, "─" while it stayed, and a
+    /// space where it did not run.
+    pub fn text(&self, thread: u32, columns: usize) -> String {
+        let mut text = String::new();
+        let mut at = None;
+        for cpu in self.0.get(&thread).into_iter().flatten() {
+            match cpu {
+                None => text.push(' '),
+                Some(_) if *cpu == at => text.push('─'),
+                Some(number) => {
+                    // Two numbers beside one another would be a third.
+                    if text.ends_with(|last: char| last.is_ascii_digit()) {
+                        text.push('›');
+                    }
+                    text.push_str(&number.to_string());
+                }
+            }
+            at = cpu.or(at);
+        }
+        let all = text.chars().count();
+        text.chars().skip(all.saturating_sub(columns)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::watch::ThreadNow;
+
+    use super::*;
+
+    fn frame(running: f32, cpu: u32) -> Frame {
+        let thread = ThreadNow { thread: 8, cpu, running: Some(running), ..ThreadNow::default() };
+        Frame { threads: vec![thread], ..Frame::default() }
+    }
+
+    #[test]
+    fn a_trail_shows_moves_and_pauses() {
+        let mut trails = Trails::default();
+        for (running, cpu) in [(0.1, 1), (0.1, 1), (0.1, 12), (0.1, 3), (0.0, 3), (0.1, 3), (0.1, 1)] {
+            trails.add(&frame(running, cpu));
+        }
+        assert_eq!(trails.text(8, 80), "1─12›3 ─1");
+        assert_eq!(trails.text(8, 4), "3 ─1");
+        trails.add(&Frame::default());
+        assert_eq!(trails.text(8, 80), "", "it has ended");
+        (0..MOST + 9).for_each(|_| trails.add(&frame(0.5, 2)));
+        assert_eq!(trails.text(8, 1_000).chars().count(), MOST - 1 + 1);
+    }
+}

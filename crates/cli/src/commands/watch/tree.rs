@@ -1,0 +1,110 @@
+//! The machine as the screen unfolds it: package › last-level cache › core › cpu, with whatever other levels it has.
+
+use corewise_model::{CpuSet, Level, Machine};
+
+use crate::draw::tree::{Branch, grow};
+
+/// An object of the machine, or a cpu.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// "package:0 llc:0", "core:3", "cpu 7": none is there twice.
+    pub label: String,
+    /// What is to be said of it beside that: "V-Cache".
+    pub note: &'static str,
+    /// Its cpus: one for a cpu.
+    pub cpus: CpuSet,
+    /// What lies in it; empty for a cpu.
+    pub children: Vec<Node>,
+}
+
+impl Node {
+    /// Whether it is a cpu.
+    pub fn is_cpu(&self) -> bool {
+        self.children.is_empty()
+    }
+}
+
+/// The nodes of a machine, outermost first.
+pub fn nodes(machine: &Machine) -> Vec<Node> {
+    let found: Vec<Node> = grow(machine).iter().map(|branch| of_branch(machine, branch)).collect();
+    match found.as_slice() {
+        [] => machine.online.iter().map(of_cpu).collect(),
+        _ => found,
+    }
+}
+
+fn of_branch(machine: &Machine, branch: &Branch) -> Node {
+    // Nodes and dies that are a package or a last-level cache say nothing new.
+    let is_usual = |level: &Level| matches!(level, Level::Package | Level::Llc);
+    let has_usual = branch.objects.iter().any(|(level, _)| is_usual(level));
+    let named = branch.objects.iter().filter(|(level, _)| !has_usual || is_usual(level));
+    let words: Vec<String> = named.map(|(level, index)| format!("{level}:{index}")).collect();
+    let has_vcache = branch.index(Level::Llc).is_some_and(|index| machine.llcs[index].vcache);
+    let cores = branch.cores.iter().map(|index| of_core(*index, &machine.cores[*index].cpus));
+    let mut children: Vec<Node> = branch.children.iter().map(|child| of_branch(machine, child)).chain(cores).collect();
+    children.sort_by_key(|child| child.cpus.lowest());
+    Node { label: words.join(" "), note: if has_vcache { "V-Cache" } else { "" }, cpus: branch.cpus.clone(), children }
+}
+
+fn of_core(index: usize, cpus: &CpuSet) -> Node {
+    match cpus.len() {
+        1 => of_cpu(cpus.lowest().unwrap_or_default()),
+        _ => Node {
+            label: format!("core:{index}"),
+            note: "",
+            cpus: cpus.clone(),
+            children: cpus.iter().map(of_cpu).collect(),
+        },
+    }
+}
+
+fn of_cpu(cpu: u32) -> Node {
+    Node { label: format!("cpu {cpu}"), note: "", cpus: CpuSet::of(cpu), children: Vec::new() }
+}
+
+/// How many rows nodes take that are unfolded so many levels deep.
+pub fn rows_at(nodes: &[Node], depth: usize) -> usize {
+    let below = |node: &Node| if depth == 0 { 0 } else { rows_at(&node.children, depth - 1) };
+    nodes.iter().map(|node| 1 + below(node)).sum()
+}
+
+/// The labels of the nodes that are so deep and have something in them.
+pub fn labels_at(nodes: &[Node], depth: usize, into: &mut Vec<String>) {
+    for node in nodes.iter().filter(|node| !node.is_cpu()) {
+        if depth == 0 {
+            into.push(node.label.clone());
+        }
+        // What lies in a folded node is folded too when that is unfolded.
+        labels_at(&node.children, depth.saturating_sub(1), into);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draw::fabricated;
+
+    #[test]
+    fn levels_that_say_nothing_new_are_one_row() {
+        let nodes = nodes(&fabricated::ryzen_9950x3d());
+        assert_eq!((nodes[0].label.as_str(), nodes[0].children.len()), ("package:0", 2));
+        let llc = &nodes[0].children[0];
+        assert_eq!((llc.label.as_str(), llc.note), ("llc:0", "V-Cache"));
+        assert_eq!(llc.children[1].label, "core:1");
+        assert_eq!(
+            llc.children[1].children.iter().map(|cpu| cpu.label.as_str()).collect::<Vec<_>>(),
+            ["cpu 1", "cpu 17"]
+        );
+        assert_eq!([0, 1, 2, 3].map(|depth| rows_at(&nodes, depth)), [1, 3, 19, 51]);
+        let mut folded = Vec::new();
+        labels_at(&nodes, 1, &mut folded);
+        assert_eq!(folded.len(), 2 + 16, "the caches, and the cores in them");
+    }
+
+    #[test]
+    fn a_core_of_one_cpu_is_that_cpu() {
+        let nodes = nodes(&corewise_model::simulate::machine(4, false, &[(CpuSet::first(4), 32)]));
+        let all: Vec<&str> = nodes[0].children.iter().map(|node| node.label.as_str()).collect();
+        assert_eq!(all, ["cpu 0", "cpu 1", "cpu 2", "cpu 3"]);
+    }
+}

@@ -1,0 +1,210 @@
+//! The kernel's switches of all cpus, taken out of their buffers by a thread of their own, which reduces them at once.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use corewise_model::stall::EventSource;
+use corewise_model::watch::{Switches, Tasks};
+use corewise_sys::cpuset;
+use corewise_sys::events::{Interest, Recorder};
+use corewise_sys::process::sees_all_numbers;
+use corewise_sys::thread::Glance;
+
+use crate::streams::Streams;
+
+/// What is wanted of every cpu.
+const OF_ALL: [Interest; 1] = [Interest::Switches];
+/// How often events are taken out of their buffers.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// How soon the end of watching is noticed.
+const STEP: Duration = Duration::from_millis(50);
+/// They are given up where they take more than this share of a cpu, over so long.
+const LARGEST_SHARE: f64 = 0.005;
+const OVER: Duration = Duration::from_secs(5);
+
+/// What the thread and its owner share.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    is_over: AtomicBool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The way to the events is being opened, which takes some 100 ms.
+    Opening,
+    /// Events come, from this source.
+    Live(&'static str, Switches),
+    /// There are none: why.
+    Refused(String),
+}
+
+/// The events of all cpus, while this value is there.
+#[derive(Debug)]
+pub struct EventEye {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl EventEye {
+    /// Begins to open them; nothing waits for that.
+    pub fn open() -> Self {
+        let shared = Arc::new(Shared { state: Mutex::new(State::Opening), is_over: AtomicBool::new(false) });
+        let own = Arc::clone(&shared);
+        let name = "corewise-events".to_owned();
+        let thread = std::thread::Builder::new().name(name).spawn(move || own.set(State::Refused(watch(&own))));
+        if let Err(error) = &thread {
+            shared.set(State::Refused(format!("no thread can be started: {error}")));
+        }
+        Self { shared, thread: thread.ok() }
+    }
+
+    /// Waits until they come or are refused, at most for so long.
+    pub fn settle(&self, patience: Duration) {
+        let begun = Instant::now();
+        while begun.elapsed() < patience && matches!(*self.shared.lock(), State::Opening) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// What there was since this was asked last.
+    ///
+    /// # Errors
+    /// Why there are no events.
+    pub fn take(&self) -> Result<Tasks, String> {
+        match &mut *self.shared.lock() {
+            State::Opening => Err("the kernel's events are being opened".to_owned()),
+            State::Live(source, switches) => Ok(Tasks { source: (*source).to_owned(), ..switches.take() }),
+            State::Refused(why) => Err(why.clone()),
+        }
+    }
+}
+
+impl Drop for EventEye {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // The tracepoints rest when it has ended. If it panicked, that was said.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, state: State) {
+        *self.lock() = state;
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// Watches until the owner is gone, or there is a reason not to, which is the answer.
+fn watch(shared: &Shared) -> String {
+    // Numbers of tasks are the system's in events; only where this process sees the whole system they mean the same here.
+    if !sees_all_numbers() {
+        return "in this namespace of processes events have other numbers of threads".to_owned();
+    }
+    let recorder = match Recorder::open(EventSource::Perf, &[&OF_ALL]) {
+        Ok(recorder) => recorder,
+        Err(gap) => return gap.cure.map_or(gap.why.clone(), |cure| format!("{}; {cure}", gap.why)),
+    };
+    match reduce(&recorder, shared) {
+        Ok(why) => why,
+        Err(error) => format!("the kernel's events are refused: {error}"),
+    }
+}
+
+fn reduce(recorder: &Recorder, shared: &Shared) -> io::Result<String> {
+    let source = match recorder.event_source() {
+        EventSource::Ftrace => "ftrace",
+        _ => "perf",
+    };
+    let online = cpuset::online();
+    let mut streams = Streams::new(recorder.enable(&OF_ALL)?, online.len());
+    online.iter().try_for_each(|cpu| streams.open(cpu, &OF_ALL))?;
+    shared.set(State::Live(source, Switches::default()));
+    let mut cost = Cost::begin();
+    while !shared.is_over() {
+        let batch = streams.drain();
+        if let State::Live(_, switches) = &mut *shared.lock() {
+            batch.lost.iter().for_each(|(_, events)| switches.lose(*events));
+            batch.events.iter().for_each(|event| switches.step(event));
+        }
+        if let Some(why) = cost.too_much(batch.events.len()) {
+            return Ok(why);
+        }
+        let until = Instant::now() + INTERVAL;
+        while Instant::now() < until && !shared.is_over() {
+            std::thread::sleep(STEP);
+        }
+    }
+    Ok(String::new())
+}
+
+/// What reading events has cost lately.
+struct Cost {
+    begun: Instant,
+    cpu_time_ns: u64,
+    events: usize,
+}
+
+impl Cost {
+    fn begin() -> Self {
+        Self { begun: Instant::now(), cpu_time_ns: Glance::now().cpu_time_ns, events: 0 }
+    }
+
+    /// Why to give up, where it is more than it may be.
+    fn too_much(&mut self, events: usize) -> Option<String> {
+        self.events += events;
+        let elapsed = self.begun.elapsed();
+        if elapsed < OVER {
+            return None;
+        }
+        let used_s = Glance::now().cpu_time_ns.saturating_sub(self.cpu_time_ns) as f64 * 1e-9;
+        let (share, per_second) = (used_s / elapsed.as_secs_f64(), self.events as f64 / elapsed.as_secs_f64());
+        *self = Self::begin();
+        (share > LARGEST_SHARE).then(|| {
+            format!(
+                "{per_second:.0} switches a second took {:.1} % of a cpu, so they are no longer followed",
+                100.0 * share
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_or_it_is_said_why_not() {
+        let eye = EventEye::open();
+        eye.settle(Duration::from_secs(60));
+        let refused = match eye.take() {
+            Err(why) => why,
+            Ok(_) => {
+                // Each of these sleeps is a switch.
+                let own = corewise_sys::thread::own_number();
+                let begun = Instant::now();
+                while begun.elapsed() < Duration::from_secs(60) {
+                    std::thread::sleep(Duration::from_millis(20));
+                    if eye.take().is_ok_and(|tasks| tasks.switches > 0 && tasks.tasks.contains_key(&own)) {
+                        return;
+                    }
+                }
+                panic!("no switch of this thread was seen");
+            }
+        };
+        assert!(!refused.is_empty());
+        println!("skipped: {refused}");
+    }
+}

@@ -1,0 +1,40 @@
+//! What the rules of a running keeper hold, by thread and by cpu.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::CpuSet;
+use crate::keep::Held;
+
+/// What rules hold at a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    threads: BTreeMap<u32, (String, CpuSet)>,
+    cpus: BTreeMap<u32, BTreeSet<String>>,
+}
+
+impl Holds {
+    /// Of the processes that a keeper knows, by their numbers. Those that are left alone are held by no rule.
+    pub fn of(processes: &BTreeMap<u32, Held>) -> Self {
+        let mut holds = Self::default();
+        for held in processes.values().filter(|held| !held.is_left_alone()) {
+            for (thread, known) in &held.threads {
+                let Some(given) = &known.given else { continue };
+                holds.threads.insert(*thread, (held.rule.clone(), given.clone()));
+                for cpu in given.iter() {
+                    holds.cpus.entry(cpu).or_default().insert(held.rule.clone());
+                }
+            }
+        }
+        holds
+    }
+
+    /// The rule that holds a thread, with the cpus that it gave it.
+    pub fn of_thread(&self, thread: u32) -> Option<(&str, &CpuSet)> {
+        self.threads.get(&thread).map(|(rule, cpus)| (rule.as_str(), cpus))
+    }
+
+    /// The rules that hold threads on a cpu, by name.
+    pub fn of_cpu(&self, cpu: u32) -> Vec<String> {
+        self.cpus.get(&cpu).into_iter().flatten().cloned().collect()
+    }
+}

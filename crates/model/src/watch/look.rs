@@ -1,0 +1,64 @@
+//! What readers found at one moment.
+
+use super::{Holds, SourceNow, Tasks};
+use crate::CpuSet;
+use crate::worth::Ticks;
+
+/// What was found at one moment: counters since boot, and what is a rate already because it is read less often.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// When, in nanoseconds of a clock that nobody sets.
+    pub at_ns: u64,
+    /// When, in milliseconds since 1970-01-01 UTC.
+    pub at_unix_ms: i64,
+    /// What each cpu has spent its time on, by number; nothing for those that are offline.
+    pub ticks: Vec<Option<Ticks>>,
+    /// The clock of each cpu in MHz, by number, as far as it is known.
+    pub clocks_mhz: Vec<Option<u32>>,
+    /// How often sources of interrupts struck, over a stretch of their own; nothing where that is not known yet.
+    pub interrupts: Option<InterruptLook>,
+    /// The threads of the program.
+    pub threads: Vec<ThreadLook>,
+    /// What the kernel's events showed since the look before; nothing where they are not to be had.
+    pub tasks: Option<Tasks>,
+    /// Why there are none of them.
+    pub why_no_events: String,
+    /// What rules hold.
+    pub holds: Holds,
+    /// The numbers of the threads of whoever looks.
+    pub own: Vec<u32>,
+    /// What became of the program; nothing while it runs.
+    pub end: Option<String>,
+}
+
+/// How often interrupts struck.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InterruptLook {
+    /// Each cpu a second, by number; cpus behind the last were not struck.
+    pub cpus: Vec<f32>,
+    /// The sources, most first.
+    pub sources: Vec<SourceNow>,
+}
+
+/// A thread at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadLook {
+    /// Its process.
+    pub process: u32,
+    /// Its number.
+    pub thread: u32,
+    /// When it started, in the system's ticks since boot: with its number it is one thread of this boot.
+    pub start_ticks: u64,
+    /// Its name.
+    pub name: String,
+    /// Where it ran last.
+    pub cpu: u32,
+    /// Whether it runs or waits for a cpu.
+    pub is_runnable: bool,
+    /// Its time on cpus since it began, in nanoseconds; nothing where the system does not account for it.
+    pub on_cpu_ns: Option<u64>,
+    /// The time for which it could have run and did not, in nanoseconds, up to when it ran last; nothing likewise.
+    pub waited_ns: Option<u64>,
+    /// The cpus that it may use; nothing where that is not known.
+    pub allowed: Option<CpuSet>,
+}

@@ -1,0 +1,229 @@
+//! The threads of a process, read again and again at little cost: /proc/PID/task/TID/{stat,schedstat}, which stay open.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use corewise_model::watch::ThreadLook;
+
+use super::accounts::Account;
+use super::affinity;
+use super::open_files::are_too_many;
+use super::process::Stat;
+use super::task::{folder_count, numbers};
+
+/// Neither file has more.
+const MOST_BYTES: usize = 1 << 10;
+
+/// A reader of one process's threads.
+#[derive(Debug)]
+pub struct ThreadReader {
+    process: u32,
+    /// "/proc/PID/task".
+    folder: String,
+    /// Whether it is of the running kernel, which knows masks.
+    is_live: bool,
+    threads: Vec<Thread>,
+    is_listed: bool,
+    /// Whether files stay open: not where this process may not have so many.
+    keeps: bool,
+}
+
+#[derive(Debug)]
+struct Thread {
+    number: u32,
+    stat: Kept,
+    schedstat: Kept,
+}
+
+/// A file that stays open, where this process may have so many.
+#[derive(Debug)]
+struct Kept {
+    path: String,
+    file: Option<File>,
+}
+
+impl ThreadReader {
+    /// Of a process that runs here.
+    pub fn new(process: u32) -> Self {
+        Self { is_live: true, ..Self::in_folder(Path::new("/proc"), process) }
+    }
+
+    /// Of a process in a folder of the form of /proc.
+    pub fn in_folder(proc: &Path, process: u32) -> Self {
+        let folder = format!("{}/{process}/task", proc.display());
+        Self { process, folder, is_live: false, threads: Vec::new(), is_listed: false, keeps: true }
+    }
+
+    /// Appends what each thread did so far, in the order of their starts. False where there is none: the process has ended.
+    pub fn read(&mut self, into: &mut Vec<ThreadLook>) -> bool {
+        if !self.is_listed || folder_count(&self.folder) != Some(self.threads.len()) {
+            self.list();
+        }
+        let before = into.len();
+        for index in 0..self.threads.len() {
+            match self.threads[index].look(self.process, self.is_live, self.keeps) {
+                Ok(look) => into.extend(look),
+                Err(error) if are_too_many(&error) && self.keeps => {
+                    self.keeps = false;
+                    self.threads.iter_mut().for_each(Thread::close);
+                    into.truncate(before);
+                    return self.read(into);
+                }
+                // One that has ended: another may have begun.
+                Err(_) => self.is_listed = false,
+            }
+        }
+        into.len() > before
+    }
+
+    /// Lists the threads; those that are known keep their files.
+    fn list(&mut self) {
+        let mut known = std::mem::take(&mut self.threads);
+        known.retain(|thread| thread.stat.file.is_some());
+        known.sort_by_key(|thread| thread.number);
+        for number in numbers(&self.folder) {
+            let own = known.binary_search_by_key(&number, |thread| thread.number);
+            let thread = own.map_or_else(|_| Thread::new(&self.folder, number), |place| known[place].take());
+            self.threads.push(thread);
+        }
+        self.is_listed = true;
+    }
+}
+
+impl Thread {
+    fn new(folder: &str, number: u32) -> Self {
+        let kept = |file: &str| Kept { path: format!("{folder}/{number}/{file}"), file: None };
+        Self { number, stat: kept("stat"), schedstat: kept("schedstat") }
+    }
+
+    /// It, with an empty one in its place.
+    fn take(&mut self) -> Self {
+        let empty = || Kept { path: String::new(), file: None };
+        let take = |kept: &mut Kept| std::mem::replace(kept, empty());
+        Self { number: self.number, stat: take(&mut self.stat), schedstat: take(&mut self.schedstat) }
+    }
+
+    fn close(&mut self) {
+        (self.stat.file, self.schedstat.file) = (None, None);
+    }
+
+    /// What it did so far; nothing where it only waits for its parent to notice that it has ended.
+    fn look(&mut self, process: u32, is_live: bool, keeps: bool) -> io::Result<Option<ThreadLook>> {
+        let mut bytes = [0; MOST_BYTES];
+        let text = String::from_utf8_lossy(self.stat.read(&mut bytes, keeps)?).into_owned();
+        let stat = Stat::parse(&text).filter(|stat| !stat.has_ended);
+        let Some((stat, (is_runnable, cpu))) = stat.zip(Stat::place_in(&text)) else { return Ok(None) };
+        let times = match self.schedstat.read(&mut bytes, keeps) {
+            Err(error) if are_too_many(&error) => return Err(error),
+            // Absent without CONFIG_SCHED_INFO.
+            read => read.ok().and_then(|bytes| Account::times_in(std::str::from_utf8(bytes).ok()?)),
+        };
+        Ok(Some(ThreadLook {
+            process,
+            thread: self.number,
+            start_ticks: stat.start_ticks,
+            name: stat.name,
+            cpu,
+            is_runnable,
+            on_cpu_ns: times.map(|(on_cpu_ns, _)| on_cpu_ns),
+            waited_ns: times.map(|(_, waited_ns)| waited_ns),
+            allowed: if is_live { affinity::of(self.number).ok() } else { None },
+        }))
+    }
+}
+
+impl Kept {
+    /// The file from its beginning, by one call where it is open: the kernel makes its text anew for each.
+    fn read<'a>(&mut self, bytes: &'a mut [u8], keeps: bool) -> io::Result<&'a [u8]> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => File::open(&self.path)?,
+        };
+        let length = file.read_at(bytes, 0)?;
+        self.file = Some(file).filter(|_| keeps);
+        Ok(&bytes[..length])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn read(reader: &mut ThreadReader) -> Vec<ThreadLook> {
+        let mut looks = Vec::new();
+        assert_eq!(reader.read(&mut looks), !looks.is_empty());
+        looks
+    }
+
+    #[test]
+    fn threads_that_come_and_go_are_seen_and_files_stay_open() {
+        let mut reader = ThreadReader::new(std::process::id());
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let (number_sender, number) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            number_sender.send(super::super::thread::own_number()).unwrap();
+            let _ = receiver.recv();
+        });
+        let number: u32 = number.recv().unwrap();
+        let looks = read(&mut reader);
+        let own = looks.iter().find(|look| look.thread == number).unwrap();
+        assert_eq!((own.process, own.allowed.clone()), (std::process::id(), affinity::of(number).ok()));
+        assert!(own.start_ticks > 0 && own.on_cpu_ns.is_some() == super::super::accounts::has_waiting_time());
+        assert!(reader.threads.iter().any(|thread| thread.number == number && thread.stat.file.is_some()));
+        drop(sender);
+        thread.join().unwrap();
+        // It is gone when the kernel has taken it out of its folder, which may be after the join.
+        while read(&mut reader).iter().any(|look| look.thread == number) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_process_that_has_ended_has_no_threads() {
+        let mut child =
+            Command::new("sh").args(["-c", "echo; exec sleep 1000"]).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        let mut reader = ThreadReader::new(child.id());
+        while read(&mut reader).iter().all(|look| look.name != "sleep") {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        // Nobody has waited for it: it is there, and has ended.
+        while !read(&mut reader).is_empty() {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert_eq!(read(&mut reader), []);
+    }
+
+    #[test]
+    fn a_folder_of_the_same_form_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        for thread in [70, 71] {
+            let own = folder.path().join(format!("7/task/{thread}"));
+            std::fs::create_dir_all(&own).unwrap();
+            let stat = format!(
+                "{thread} (a b) R 1 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 2 0 98765 1 2 3 4 5 6 7 8 9 0 0 0 0 0 0 17 3 0 0"
+            );
+            std::fs::write(own.join("stat"), stat).unwrap();
+        }
+        std::fs::write(folder.path().join("7/task/71/schedstat"), "500 20 3\n").unwrap();
+        let mut looks = read(&mut ThreadReader::in_folder(folder.path(), 7));
+        looks.sort_by_key(|look| look.thread);
+        let expected = ThreadLook {
+            process: 7,
+            thread: 70,
+            start_ticks: 98765,
+            name: "a b".into(),
+            cpu: 3,
+            is_runnable: true,
+            ..ThreadLook::default()
+        };
+        assert_eq!(looks[0], expected, "without an account");
+        assert_eq!(looks[1], ThreadLook { thread: 71, on_cpu_ns: Some(500), waited_ns: Some(20), ..expected });
+    }
+}
