@@ -190,7 +190,7 @@ mod tests {
         assert!(!Stat::parse(&LINE.replace(" 34816 ", " 0 ")).unwrap().has_terminal);
         assert!(Stat::parse(&LINE.replace(" S ", " Z ")).unwrap().has_ended);
         assert_eq!(Stat::parse("4711 (short) S 1 2"), None);
-        let line = LINE.replace(" S ", " R ") + " 0 0 0 0 0 0 0 0 0 0 0 0 17 5 0";
+        let line = LINE.replace(" S ", " R ") + " 0 0 0 0 0 0 0 0 0 0 0 0 0 17 5 0";
         assert_eq!(Stat::place_in(&line), Some((true, 5)), "{line}");
         assert_eq!(Stat::place_in(LINE), None, "it ends before that field");
         assert_eq!(Stat::parse(""), None);
