@@ -39,7 +39,7 @@ const MORE: [&str; 6] =
     ["events", "recordings", "articles", "experiment_error_rates", "link_files", "placement_document"];
 /// What an emulator of single programs cannot do, by a part of the tests' names: adopt orphans, start itself, know memory nodes, hear of processes, give
 /// up root's right to write everywhere, or read what another thread writes without a pause before it is written again.
-const NOT_EMULATED: [&str; 9] = [
+const NOT_EMULATED: [&str; 10] = [
     "wall_and_usage_are_those_of_the_whole_tree",
     "who_stays_behind_does_not_count_and_is_ended",
     "processes_that_create_and_add_at_once_lose_nothing",
@@ -49,6 +49,7 @@ const NOT_EMULATED: [&str; 9] = [
     "a_node_that_is_not_there_is_told",
     "process_events::tests",
     "no_record_is_torn",
+    "a_panic_gives_the_terminal_back",
 ];
 /// A test program that starts corewise, which is built with it. An emulated program starts no other, so this one is not run.
 const BUILDS_THE_PROGRAM: &str = "history";

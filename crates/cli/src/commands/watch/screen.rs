@@ -40,7 +40,8 @@ pub fn lines(view: &mut View, width: usize, height: usize) -> (Vec<Line>, Option
 
 /// How many rows the machine may take where threads and interrupts are to be seen too.
 fn room_of_machine(view: &View, room: usize) -> usize {
-    let threads = if view.header.program.is_some() { 1 + view.frame.threads.len().clamp(1, room / 3) } else { 0 };
+    let threads =
+        if view.header.program.is_some() { 1 + view.frame.threads.len().clamp(1, (room / 3).max(1)) } else { 0 };
     let interrupts = 1 + view.frame.interrupts.len().min(3);
     room.saturating_sub(1 + threads + interrupts).max(LEAST_CPU_ROWS)
 }

@@ -220,19 +220,17 @@ mod tests {
         assert!(check(&settings(false, "xterm")).unwrap_err().what.contains("not a terminal"));
     }
 
-    /// Runs by [`a_panic_gives_the_terminal_back`], on a terminal of its own.
-    #[test]
-    #[ignore = "it takes the terminal, and panics"]
-    fn takes_the_terminal_and_panics() {
-        let _terminal = Terminal::take(&Settings::of_environment(&Environment::default())).unwrap();
-        panic!("on purpose");
-    }
-
     #[test]
     fn a_panic_gives_the_terminal_back() {
+        // On a terminal of its own it is this test again that panics.
+        const PANICS: &str = "COREWISE_TEST_PANICS";
+        if std::env::var_os(PANICS).is_some() {
+            let _terminal = Terminal::take(&Settings::of_environment(&Environment::default())).unwrap();
+            panic!("on purpose");
+        }
         let program = std::env::current_exe().unwrap();
-        let words = "--ignored --exact commands::watch::terminal::tests::takes_the_terminal_and_panics --nocapture";
-        let script = format!("'{}' {words} 2>&1; stty -a", program.display());
+        let words = "--exact commands::watch::terminal::tests::a_panic_gives_the_terminal_back --nocapture";
+        let script = format!("{PANICS}=1 '{}' {words} 2>&1; stty -a", program.display());
         let run = std::process::Command::new("script").args(["-q", "-c", &script, "/dev/null"]).output();
         let Ok(run) = run else { return println!("skipped: script is not installed, which gives a terminal") };
         let seen = String::from_utf8_lossy(&run.stdout).into_owned();

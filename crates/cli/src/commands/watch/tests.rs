@@ -94,7 +94,7 @@ fn a_screen_shows_the_machine_the_program_and_interrupts() {
     };
     assert!(screen[0].contains("32 cpus · 0.5 busy · 120 interrupts/s"), "{screen:#?}");
     assert!(
-        screen[1].starts_with("redis-server 4711  4 threads, 8 moves/s · by perf, 1,200 switches/s"),
+        screen[1].starts_with("redis-server 4711  4 threads, 8.0 moves/s · by perf, 1,200 switches/s"),
         "{screen:#?}"
     );
     let llc = line("llc:0 V-Cache");
