@@ -207,6 +207,23 @@ fn sigterm_and_ctrl_z_give_the_terminal_back() {
 }
 
 #[test]
+fn a_terminal_that_goes_ends_it() {
+    let Some(tmux) = Tmux::start() else { return };
+    // Somebody who ignores that signal is left without a terminal all the same.
+    for trap in ["", "trap \"\" HUP; "] {
+        let shell = format!("sh -c '{trap}echo $$ > number; exec {PROGRAM} watch -- sleep 1000'");
+        tmux.tmux(&["new-session", "-d", "-s", "second", "-x", "80", "-y", "24", &shell]);
+        wait_for("a screen", || tmux.tmux(&["capture-pane", "-p", "-t", "second"]).contains("q quit").then_some(()));
+        let number = std::fs::read_to_string(tmux.place.path().join("number")).unwrap();
+        tmux.tmux(&["kill-session", "-t", "second"]);
+        let stat = format!("/proc/{}/stat", number.trim());
+        // Who has ended may wait for somebody who notices.
+        let has_ended = || !std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        wait_for("its end", || has_ended().then_some(()));
+    }
+}
+
+#[test]
 fn what_was_saved_is_shown_again() {
     let Some(tmux) = Tmux::start() else { return };
     let sleeper = Sleeper::start();

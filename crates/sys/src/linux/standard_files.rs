@@ -1,6 +1,8 @@
 //! Standard input, output and error that were closed when this program was started, and are again for who takes its place.
 
+use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 /// A bit for each of the files 0 to 2 that was closed. Rust opens /dev/null in their place before `main`, so it is looked
 /// up before that, where C programs have their constructors.
@@ -21,6 +23,29 @@ static LOOK_UP: extern "C" fn() = {
 /// Whether standard output was closed when this program was started, so that what is written there is lost.
 pub fn output_was_closed() -> bool {
     WERE_CLOSED.load(Ordering::Relaxed) & (1 << libc::STDOUT_FILENO) != 0
+}
+
+/// Waits so long at most for input on the terminal that standard input is; whether there is some. Nothing where it is no terminal.
+///
+/// # Errors
+/// [`io::ErrorKind::UnexpectedEof`] where the terminal has gone; what the kernel says.
+pub fn wait_for_input(patience: Duration) -> io::Result<Option<bool>> {
+    if !io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let milliseconds = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+    let mut file = libc::pollfd { fd: libc::STDIN_FILENO, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, which lives until the call returns.
+    match unsafe { libc::poll(&raw mut file, 1, milliseconds) } {
+        -1 => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(Some(false)),
+            error => Err(error),
+        },
+        _ if file.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 => {
+            Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has gone"))
+        }
+        count => Ok(Some(count > 0)),
+    }
 }
 
 /// Marks them to be closed by execve(2). Safe to call between fork(2) and execve(2).

@@ -150,7 +150,11 @@ fn attend(
     }
     let patience = next.saturating_duration_since(Instant::now()).min(STEP);
     let mut draws = false;
-    let mut key = terminal.key(patience)?;
+    let mut key = match terminal.key(patience) {
+        // Nobody sees it or presses a key any more.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Some(End::Quit(true))),
+        other => other?,
+    };
     while let Some(pressed) = key {
         match view.press(pressed) {
             Effect::Draw => {}

@@ -5,6 +5,7 @@ use std::sync::Once;
 use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
+use corewise_sys::standard_files::wait_for_input;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::terminal::Terminal as Inner;
 use ratatui_core::text::{Line as Drawn, Span};
@@ -91,9 +92,16 @@ impl Terminal {
     /// The next key, after so long at most; nothing where none was pressed. Another size of the terminal is no key, and ends the wait.
     ///
     /// # Errors
-    /// What the terminal says.
+    /// [`io::ErrorKind::UnexpectedEof`] where the terminal has gone; what it says.
     pub fn key(&self, patience: Duration) -> io::Result<Option<Key>> {
-        if !event::poll(patience)? {
+        let input = wait_for_input(Duration::ZERO)?;
+        // What was read before may hold more keys. Whoever waited in there while the terminal goes would wait for ever.
+        let is_there = event::poll(Duration::ZERO)?
+            || match input {
+                Some(_) => wait_for_input(patience)? == Some(true) && event::poll(Duration::ZERO)?,
+                None => event::poll(patience)?,
+            };
+        if !is_there {
             return Ok(None);
         }
         Ok(match event::read()? {
