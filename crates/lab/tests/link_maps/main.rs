@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use corewise_lab::links::simulated::{Simulated, TimeModel};
 use corewise_lab::links::{Plan, map};
-use corewise_model::links::conclude::{Filled, Tiers, conclude};
+use corewise_model::links::conclude::{Filled, Groups, Tiers, conclude};
 use corewise_model::links::explore::Limits;
 use corewise_model::links::import::read;
 use corewise_model::links::map::LinkMap;
@@ -153,6 +153,8 @@ struct Known {
     said: Option<Errors>,
     /// For each cost class that has predicted cells and an error beside it the errors of the cells, in rising order, and what is said of them.
     of_classes: Vec<(String, Vec<f64>, Errors)>,
+    /// What is said of its groups.
+    groups: String,
     elapsed_s: f64,
     partial: bool,
 }
@@ -195,6 +197,7 @@ fn explored(machine: Option<&Machine>, mut talk: Simulated, seed: u64) -> Known 
         errors: (!all.is_empty()).then(|| quantiles(&all)),
         said: filled.held_out.map(|held_out| [held_out.median, held_out.p95]),
         of_classes,
+        groups: conclusions.groups.as_ref().map_or_else(String::new, Groups::words),
         elapsed_s: map.provenance.elapsed_s,
         partial: map.provenance.partial,
     }
@@ -300,6 +303,10 @@ fn nothing_told(folder: &Path) -> Result<(), Failed> {
         let errors = known.errors.expect("most are predicted");
         if known.pairs > 4_000 || errors[0] > 0.015 || errors[1] > 0.05 {
             return Err(format!("seed {seed}: {} pairs, {errors:.4?}", known.pairs).into());
+        }
+        // Which of them are siblings is known of few.
+        if known.groups != "32 groups of 16 cpus" {
+            return Err(format!("seed {seed}: {}", known.groups).into());
         }
     }
     Ok(())

@@ -69,11 +69,17 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPa
         Some(siblings) => siblings.groups.iter().filter(|core| !core.is_disjoint(group)).count(),
         None => filled.structure.cores.iter().filter(|core| group.contains(filled.structure.cpus[core[0]])).count(),
     };
+    // Where not all pairs were measured, nobody knows which cpus are siblings of which.
+    let knows_cores = map.machine.is_some() || siblings.is_some() && filled.predicted == 0;
+    let size = |group: &CpuSet| match core_count(group) {
+        count if knows_cores || count < 2 => count,
+        _ => group.len(),
+    };
     // Stable: each in the order of its lowest cpu, and those that are groups to keep threads in first.
     level.groups.sort_by_key(|group| core_count(group) < 2);
     let groups = Groups {
-        counts_cores: map.machine.is_some() || siblings.is_some(),
-        cores: level.groups.iter().map(core_count).collect(),
+        counts_cores: knows_cores,
+        cores: level.groups.iter().map(size).collect(),
         outer: levels.collect(),
         agreement: map.machine.as_ref().map(|machine| Agreement::of(&level.groups, machine, &map.cpus)),
         level,
