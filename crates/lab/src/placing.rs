@@ -227,10 +227,16 @@ impl PlacingError {
             Self::Role { .. } => "The cpus of a role must be inside those of --on.".to_owned(),
             Self::Nodes { .. } => "`corewise topology` shows the nodes and their memory.".to_owned(),
             Self::Memory { since: Some(since), .. } => format!("It needs Linux {since} or newer."),
+            Self::Memory { since: None, error, .. } if error.kind() == ErrorKind::Unsupported => {
+                "Without --memory, memory comes from the node of the thread that first touches it.".to_owned()
+            }
             Self::Memory { since: None, .. } => {
                 "Check that this kernel is built with NUMA, and that this process may use set_mempolicy(2).".to_owned()
             }
             Self::Changed { .. } => "Its cpus or its cpuset have just changed; try again.".to_owned(),
+            Self::Mask { error, .. } if error.kind() == ErrorKind::Unsupported => {
+                "Nothing was started. `corewise run --soft` prefers cpus of several groups.".to_owned()
+            }
             Self::Mask { .. } | Self::Unreadable(_) => return None,
         })
     }

@@ -176,6 +176,6 @@ fn missed(rounds: u32, made: u32, pairs: usize, cure: &str) -> Vec<Gap> {
 }
 
 fn out_of_reach(missing: &CpuSet) -> Option<Gap> {
-    let why = "this process may not use them (its cpuset), or they are offline";
+    let why = "this process may not use them, or they are offline";
     (!missing.is_empty()).then(|| Gap::new(format!("cpus {missing}"), why))
 }

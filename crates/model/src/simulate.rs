@@ -184,6 +184,7 @@ fn visit(truth: Truth, weather: &mut Weather) -> CpuRound {
         interrupts: Some(Counted {
             elapsed_s: 0.4,
             sources: vec![count("77 nvme0q1", disk), count("LOC", expected * 0.4)],
+            time_s: None,
         }),
         softirqs: None,
         thread: ThreadUse::default(),

@@ -302,6 +302,9 @@ pub struct Counted {
     pub elapsed_s: f64,
     /// By source, those above zero, most first.
     pub sources: Vec<Count>,
+    /// The time that they took of the cpu, in seconds; absent where the system does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_s: Option<f64>,
 }
 
 impl Counted {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::{Block, Policy, Race, Run, Standing, What};
 use crate::sample::Reading;
 use crate::{CpuSet, Machine};
-pub use arm::{Arm, ArmMemory, MEMORY_SIGN, RolePlace};
+pub use arm::{Arm, ArmMemory, MEMORY_SIGN, RolePlace, WITHOUT_ECO_QOS};
 pub use design::{Design, standing};
 pub use length::{SlotLength, slot_length};
 pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_kept, policy_of_slots, wash_out_s};

@@ -1,6 +1,5 @@
 //! How a machine stands that is to be measured: what bears on times and on what can be seen, as its kernel reports it.
 
-use crate::interrupts::Interrupts;
 use crate::root::Root;
 
 /// What was read; absent where the kernel does not report it.
@@ -14,31 +13,23 @@ pub struct Condition {
     pub siblings: Option<String>,
     /// The load average of the last minute.
     pub load: Option<f64>,
-    /// Whether the kernel reports how cpus spend their time.
-    pub has_times: bool,
     /// The time that a hypervisor took from all cpus since the start, in the kernel's ticks.
     pub stolen_ticks: Option<u64>,
-    /// The files with counts of interrupts that cannot be read, or are empty, as sandboxes have them.
-    pub missing_counts: Vec<&'static str>,
 }
 
 impl Condition {
     /// Reads it.
     pub fn read(root: &Root) -> Self {
         let line = |path: &str| root.read(path).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-        let has_cpus = |path: &str| root.read(path).is_some_and(|text| !Interrupts::parse(&text).cpus.is_empty());
         // "cpu  user nice system idle iowait irq softirq steal": proc_stat(5).
         let times = line("proc/stat");
         let stolen = times.as_ref().and_then(|text| text.lines().next()?.split_whitespace().nth(8)?.parse().ok());
-        let counts = ["/proc/interrupts", "/proc/softirqs"];
         Self {
             paranoid: line("proc/sys/kernel/perf_event_paranoid"),
             clock_source: line("sys/devices/system/clocksource/clocksource0/current_clocksource"),
             siblings: line("sys/devices/system/cpu/smt/control"),
             load: line("proc/loadavg").and_then(|text| text.split_whitespace().next()?.parse().ok()),
-            has_times: times.is_some(),
             stolen_ticks: stolen,
-            missing_counts: counts.into_iter().filter(|file| !has_cpus(&file[1..])).collect(),
         }
     }
 }

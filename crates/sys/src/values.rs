@@ -14,6 +14,7 @@ pub mod process;
 pub mod process_events;
 pub mod processes;
 pub mod signals;
+pub mod spawn;
 pub mod task;
 pub mod thread;
 pub mod written;

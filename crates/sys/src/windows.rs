@@ -29,6 +29,7 @@ pub mod process;
 pub mod process_events;
 pub mod processes;
 pub mod processor_time;
+mod preferred;
 mod processors;
 pub mod scheduling;
 pub mod service;
@@ -39,6 +40,7 @@ pub mod spawn;
 pub mod standard_files;
 pub mod task;
 mod text;
+mod throttling;
 pub mod thread;
 pub mod thread_reader;
 #[cfg(target_arch = "x86_64")]

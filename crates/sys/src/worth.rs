@@ -269,6 +269,7 @@ mod tests {
         });
     }
 
+    #[cfg(unix)]
     #[test]
     fn what_others_may_write_is_not_read() {
         use std::os::unix::fs::PermissionsExt as _;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
-use xtask::{cargo_of, root};
+use xtask::root;
 
 use crate::programs::{self, How};
 use crate::screens;
@@ -61,12 +61,11 @@ fn of<T>(part: Part, more: &'static [T]) -> &'static [T] {
 
 /// Builds and tests; a skip where the means are not there.
 pub fn run(part: Part, native: &Path) -> Result<Summary> {
-    let toolchain = match means() {
-        Ok(toolchain) => toolchain,
-        Err(why) => return Ok(Summary { skips: vec![("all on Arm".into(), Some(why))], ..Summary::default() }),
-    };
+    if let Err(why) = means() {
+        return Ok(Summary { skips: vec![("all on Arm".into(), Some(why))], ..Summary::default() });
+    }
     let cargo = |words: &[&str]| {
-        let mut command = cargo_of(&toolchain);
+        let mut command = xtask::cargo();
         command.args(words).args(["--target", ARM, "--profile", PROFILE]).env(LINKER_VARIABLE, LINKER);
         command
     };
@@ -94,18 +93,20 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The toolchain that builds for Arm, or why nothing can be built or run.
-fn means() -> Result<String, String> {
+/// Whether all is there to build and run, or what is not.
+fn means() -> Result<(), String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err("Arm is emulated on x86-64 only".into());
     }
-    let toolchain = setup::toolchain(ARM).ok_or("there is no standard library of Rust for Arm")?;
+    if !setup::has_library(ARM) {
+        return Err("there is no standard library of Rust for Arm".into());
+    }
     for program in [LINKER, EMULATOR[0]] {
         if !setup::on_path(program) {
             return Err(format!("{program} is not installed"));
         }
     }
-    Ok(toolchain)
+    Ok(())
 }
 
 /// The mask is seen by a program of the host.

@@ -3,10 +3,10 @@
 use std::fs;
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use xtask::{cargo_of, done, output, root};
+use anyhow::Result;
+use xtask::{cargo, done, output, root};
 
-use crate::setup::{self, WINDOWS};
+use crate::setup::WINDOWS;
 
 /// `sys`, and the crates that are not shipped.
 const MAY: [&str; 4] = ["crates/sys/", "crates/compare/", "crates/rig/", "crates/xtask/"];
@@ -15,7 +15,7 @@ const WORDS: [&str; 7] = ["linux", "libc", "rustix", "std::os::", "target_os", "
 /// How no string may begin that is a path, which is one without white space.
 const PATHS: [&str; 4] = ["/proc", "/sys", "proc/", "sys/"];
 /// What is compiled for Windows.
-const SHIPPED: [&str; 6] =
+pub const SHIPPED: [&str; 6] =
     ["corewise", "corewise-keep", "corewise-lab", "corewise-model", "corewise-store", "corewise-work"];
 
 /// Looks through all files that are shipped; false where one names a system, which is printed.
@@ -36,12 +36,15 @@ pub fn check() -> Result<bool> {
     Ok(is_clean)
 }
 
-/// Compiles for Windows, where `sys` says of most that it is not available.
-pub fn compile() -> Result<()> {
-    let toolchain =
-        setup::toolchain(WINDOWS).with_context(|| format!("there is no standard library of Rust for {WINDOWS}"))?;
+/// Lints what is shipped as it is compiled for Windows, and its unit tests.
+pub fn lint() -> Result<()> {
     let packages = SHIPPED.iter().flat_map(|name| ["--package", name]);
-    done(cargo_of(&toolchain).args(["check", "--target", WINDOWS]).args(packages))
+    for profile in ["dev", "test"] {
+        let mut clippy = cargo();
+        clippy.args(["clippy", "--lib", "--bins", "--profile", profile, "--target", WINDOWS]).args(packages.clone());
+        done(clippy.args(["--", "-D", "warnings"]))?;
+    }
+    Ok(())
 }
 
 /// What a source names that only `sys` may, by the numbers of its lines. Comments, texts (strings with white space) and tests at its end may.

@@ -20,11 +20,8 @@ pub fn cargo() -> Command {
     command
 }
 
-/// The cargo of another toolchain, "+nightly", started in the repository's root; of this one where the name is empty.
+/// The cargo of another toolchain, "+nightly", started in the repository's root.
 pub fn cargo_of(toolchain: &str) -> Command {
-    if toolchain.is_empty() {
-        return cargo();
-    }
     let mut command = Command::new("cargo");
     // The variables by which the toolchain of this program would be passed on.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTDOC");

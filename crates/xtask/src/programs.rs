@@ -96,7 +96,8 @@ pub fn run(programs: &[Program], how: &How<'_>) -> Result<Summary> {
 
 /// Runs a program to its end; what it printed lies in target/tests, also while it runs.
 fn run_one(program: &Program, how: &How<'_>) -> Result<(ExitStatus, String)> {
-    let under = how.under.first().map_or_else(String::new, |first| format!("-{first}"));
+    let starter = how.under.first().and_then(|first| Path::new(first).file_name());
+    let under = starter.map_or_else(String::new, |name| format!("-{}", name.display()));
     let path = root().join("target/tests").join(format!("{}{under}.txt", program.name.replace(' ', "-")));
     std::fs::create_dir_all(path.parent().context("a folder")?)?;
     let printed = File::create(&path).with_context(|| path.display().to_string())?;

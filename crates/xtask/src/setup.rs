@@ -57,9 +57,6 @@ pub const ARM: &str = "aarch64-unknown-linux-gnu";
 pub const WINE: &str = "/usr/lib/wine/wine64";
 /// The target of what is tested under Wine.
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
-/// The names under which toolchains with a standard library for a target are linked where rustup has none.
-const LINKED: [(&str, &str); 2] = [(ARM, "arm"), (WINDOWS, "win")];
-
 /// Installs what tests and comparisons need; false where something is still missing.
 pub fn all() -> bool {
     let tests = for_tests();
@@ -70,10 +67,10 @@ pub fn all() -> bool {
 pub fn for_tests() -> bool {
     let mut steps = Told::default();
     steps.packages(&FOR_TESTS);
-    for (target, name) in LINKED {
-        steps.step(&format!("the standard library for {target}"), || match toolchain(target) {
-            Some(_) => Ok(false),
-            None => add(target, name).map(|()| true),
+    for target in [ARM, WINDOWS] {
+        steps.step(&format!("the standard library for {target}"), || match has_library(target) {
+            true => Ok(false),
+            false => quietly(Command::new("rustup").args(["target", "add", target]).current_dir(root())).map(|()| true),
         });
     }
     let had_kernel = Rig::has_kernel();
@@ -108,36 +105,13 @@ pub fn for_fuzzing() -> Result<()> {
         .context("fuzzing needs `rustup toolchain install nightly` and cargo-fuzz")
 }
 
-/// The toolchain that builds for a target, as cargo takes it: empty for the repository's own; none where no toolchain has the library.
-pub fn toolchain(target: &str) -> Option<String> {
-    let has_library = |toolchain: &str| {
-        let printed = Command::new("rustup")
-            .args(["run", toolchain, "rustc", "--print", "target-libdir", "--target", target])
-            .env_remove("RUSTUP_TOOLCHAIN")
-            .current_dir(root())
-            .output();
-        let Ok(printed) = printed else { return false };
-        let folder = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
-        let holds_std = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("libstd-");
-        printed.status.success()
-            && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.any(|entry| entry.is_ok_and(holds_std)))
-    };
-    let own = std::env::var("RUSTUP_TOOLCHAIN").unwrap_or_default();
-    if !own.is_empty() && has_library(&own) {
-        return Some(String::new());
-    }
-    let (_, linked) = LINKED.into_iter().find(|(linked, _)| *linked == target)?;
-    has_library(linked).then(|| format!("+{linked}"))
-}
-
-/// Adds the standard library for a target: as a component of the toolchain, or built from source.
-fn add(target: &str, name: &str) -> Result<()> {
-    let mut component = Command::new("timeout");
-    component.args(["300", "rustup", "target", "add", target]).current_dir(root());
-    if succeeds(&mut component) {
-        return Ok(());
-    }
-    done(Command::new("bash").arg("crates/xtask/std-for.sh").args([target, name]).current_dir(root()))
+/// Whether the compiler has the standard library for a target.
+pub fn has_library(target: &str) -> bool {
+    let printed =
+        xtask::output(Command::new("rustc").args(["--print", "target-libdir", "--target", target]).current_dir(root()));
+    let is_std = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("libstd-");
+    let Ok(mut entries) = printed.and_then(|folder| Ok(std::fs::read_dir(folder.trim())?)) else { return false };
+    entries.any(|entry| entry.is_ok_and(is_std))
 }
 
 /// What was done, step by step.

@@ -1,12 +1,14 @@
 //! `cargo xtask windows`: builds the program for Windows and runs it under Wine: its screens, what it reports of this machine, and commands
 //! that it starts, as a program in C sees them. What Wine cannot show is not tested here (docs/windows.md).
 
+mod units;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
-use xtask::{cargo_of, done, root};
+use xtask::{cargo, done, root};
 
 use crate::screens;
 use crate::setup::{self, WINDOWS, WINE};
@@ -24,12 +26,14 @@ const PREFIX: &str = "target/wine";
 type Check = (&'static str, fn(&Wine) -> Result<()>);
 
 /// What is tested.
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 14] = [
     ("this machine, as Wine reports it", this_machine),
     ("a recording is read on both systems", recording),
     ("the mask is in force at once, and inherited", masks),
     ("arguments come as they were typed", arguments),
     ("the status is the command's", status),
+    ("Ctrl-C goes to the command, and ends a survey", interrupted),
+    ("run --soft says that it has no effect", soft),
     ("try finds the cpu with the better score", tried),
     ("a command that is not there", missing_command),
     ("cpus that are not there", missing_cpus),
@@ -39,18 +43,18 @@ const CHECKS: [Check; 12] = [
     ("what is missing is named", doctor),
 ];
 
+/// All commands.
+const COMMANDS: &str = "survey topology tail links memory worth watch doctor try place workload article run keep irq undo history report \
+                        record schema";
+
 /// Builds and tests; a skip where the means are not there.
 pub fn run(native: &Path) -> Result<Summary> {
-    let toolchain = match means() {
-        Ok(toolchain) => toolchain,
-        Err(why) => {
-            return Ok(Summary { skips: vec![("all on Windows".into(), Some(why))], ..Summary::default() });
-        }
-    };
-    let build = ["build", "--package", "corewise", "--target", WINDOWS, "--profile", PROFILE];
-    done(cargo_of(&toolchain).args(build))?;
+    if let Err(why) = means() {
+        return Ok(Summary { skips: vec![("all on Windows".into(), Some(why))], ..Summary::default() });
+    }
+    done(cargo().args(["build", "--package", "corewise", "--target", WINDOWS, "--profile", PROFILE]))?;
     let wine = Wine::set_up(native)?;
-    let mut summary = Summary::default();
+    let mut summary = units::run(&wine.prefix)?;
     let mut count = |name: &str, result: Result<()>| match result {
         Ok(()) => summary.passed += 1,
         Err(error) => summary.fail(format!("Windows: {name}: {error:#}")),
@@ -62,16 +66,16 @@ pub fn run(native: &Path) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The toolchain that builds for Windows, or why nothing can be built or run.
-fn means() -> Result<String, String> {
+/// Whether all is there to build and run, or what is not.
+fn means() -> Result<(), String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err("Wine is used on x86-64 only".into());
     }
-    let toolchain = setup::toolchain(WINDOWS).ok_or("there is no standard library of Rust for Windows")?;
-    match (Path::new(WINE).is_file(), setup::on_path(COMPILER)) {
-        (true, true) => Ok(toolchain),
-        (false, _) => Err(format!("{WINE} is not installed")),
-        (_, false) => Err(format!("{COMPILER} is not installed")),
+    match (setup::has_library(WINDOWS), Path::new(WINE).is_file(), setup::on_path(COMPILER)) {
+        (true, true, true) => Ok(()),
+        (false, ..) => Err("there is no standard library of Rust for Windows".into()),
+        (_, false, _) => Err(format!("{WINE} is not installed")),
+        (.., false) => Err(format!("{COMPILER} is not installed")),
     }
 }
 
@@ -213,6 +217,27 @@ fn status(wine: &Wine) -> Result<()> {
     [0, 7, 255].iter().try_for_each(|status| wine.run_masks("0", &["exit", &status.to_string()])?.expect(*status, &[]))
 }
 
+/// A command ends as it likes; a survey stores and prints what it has, or says that it has nothing.
+fn interrupted(wine: &Wine) -> Result<()> {
+    let pressed = |after_ms: &str, words: &[&str]| -> Result<Said> {
+        let mut command = wine.command(&[]);
+        command.arg(&wine.masks).args(["press", after_ms]).arg(&wine.corewise).args(words);
+        Ok(Said::from(command.output()?))
+    };
+    let masks = wine.masks.to_str().context("the program's path is no text")?;
+    for options in [&["run", "--on", "0"][..], &["run", "--on", "0", "-v"]] {
+        pressed("3000", &[options, &["--", masks, "wait"]].concat())?.expect(9, &[])?;
+    }
+    pressed("3000", &["survey", "--budget", "10m", "--no-store"])?.expect(130, &[])
+}
+
+fn soft(wine: &Wine) -> Result<()> {
+    let said = wine.run_masks_with(&["--soft"], "1", &["exit", "4"])?;
+    said.expect(4, &["--soft has no effect here: Wine ", "own ", "child "])?;
+    ensure!(!said.text.contains("own 2\n"), "it was restricted: {}", said.text);
+    Ok(())
+}
+
 /// The score depends on the mask alone.
 fn tried(wine: &Wine) -> Result<()> {
     let arms = ["try", "--on", "0", "--on", "1", "--metric", "score=([0-9.]+)", "--higher"];
@@ -232,16 +257,17 @@ fn missing_cpus(wine: &Wine) -> Result<()> {
 }
 
 fn wrong_words(wine: &Wine) -> Result<()> {
-    for command in ["topology", "place", "record", "doctor", "history", "run", "survey", "try", "tail", "links"] {
+    for command in COMMANDS.split(' ') {
         wine.says(&[command, "--no-such-option"])?.expect(2, &["--no-such-option"])?;
     }
-    wine.says(&["topology", "--machine", r"C:\none.txt"])?.expect(3, &["none.txt"])
+    wine.says(&["topology", "--machine", r"C:\none.txt"])?.expect(3, &["none.txt"])?;
+    wine.says(&["run", "--on", "0", "--memory", "bind:0", "--", "x"])?.expect(3, &["Windows has no memory policy"])
 }
 
 /// That there are results, whatever they are: nothing that is timed under Wine means anything.
 fn measured(wine: &Wine) -> Result<()> {
     let survey = ["survey", "--budget", "2s", "--no-store", "--json"];
-    wine.says(&survey)?.expect(0, &["\"conclusions\"", "this is Wine", "switches of threads"])?;
+    wine.says(&survey)?.expect(0, &["\"conclusions\"", "this is Wine", "switches of threads", "does not count them"])?;
     wine.says(&["links", "--budget", "2s", "--no-store"])?.expect(0, &["compare-and-swap, ns one way"])
 }
 

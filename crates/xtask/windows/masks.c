@@ -1,7 +1,8 @@
 /* Prints its arguments, the cpus that it may use, and those of a child that it starts; then ends with a status. As `score`, it prints a score
- * that is twice as high on the second cpu alone as elsewhere.
+ * that is twice as high on the second cpu alone as elsewhere. As `press`, it starts a program in a console of its own, presses Ctrl-C there
+ * after so many milliseconds, and ends with the program's status. As `wait`, it waits half a minute for Ctrl-C, and ends with 9 then.
  *
- *     masks.exe [exit STATUS | score | argument…]
+ *     masks.exe [exit STATUS | score | wait | press MILLISECONDS PROGRAM ARGUMENT… | argument…]
  *
  * The mask is read in a constructor, before main, so that a mask which comes into force late would be seen. */
 #include <stdio.h>
@@ -29,6 +30,39 @@ static void child(const char *program) {
     WaitForSingleObject(process.hProcess, INFINITE);
 }
 
+static BOOL WINAPI end_with_9(DWORD event) {
+    if (event == CTRL_C_EVENT)
+        ExitProcess(9);
+    return FALSE;
+}
+
+static BOOL WINAPI go_on(DWORD event) {
+    return event == CTRL_C_EVENT;
+}
+
+static int press(int count, char **arguments) {
+    char line[2048] = "";
+    STARTUPINFOA startup = {.cb = sizeof startup, .dwFlags = STARTF_USESTDHANDLES};
+    PROCESS_INFORMATION process;
+    DWORD status = 255;
+    for (int place = 1; place < count; place++)
+        snprintf(line + strlen(line), sizeof line - strlen(line), "\"%s\" ", arguments[place]);
+    startup.hStdInput = GetStdHandle(STD_INPUT_HANDLE);
+    startup.hStdOutput = GetStdHandle(STD_OUTPUT_HANDLE);
+    startup.hStdError = GetStdHandle(STD_ERROR_HANDLE);
+    FreeConsole();
+    AllocConsole();
+    SetConsoleCtrlHandler(go_on, TRUE);
+    if (!CreateProcessA(NULL, line, NULL, NULL, TRUE, 0, NULL, NULL, &startup, &process))
+        return 254;
+    Sleep(atoi(arguments[0]));
+    if (!GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0))
+        return 253;
+    WaitForSingleObject(process.hProcess, INFINITE);
+    GetExitCodeProcess(process.hProcess, &status);
+    return status;
+}
+
 int main(int count, char **arguments) {
     char program[MAX_PATH];
     GetModuleFileNameA(NULL, program, sizeof program);
@@ -40,6 +74,13 @@ int main(int count, char **arguments) {
         printf("score=%.2f\n", (at_start == 2 ? 20 : 10) + GetTickCount() % 16 / 100.0);
         return 0;
     }
+    if (count == 2 && !strcmp(arguments[1], "wait")) {
+        SetConsoleCtrlHandler(end_with_9, TRUE);
+        Sleep(30000);
+        return 8;
+    }
+    if (count > 3 && !strcmp(arguments[1], "press"))
+        return press(count - 2, arguments + 2);
     printf("own %llx\n", (unsigned long long)at_start);
     child(program);
     if (count == 3 && !strcmp(arguments[1], "exit"))

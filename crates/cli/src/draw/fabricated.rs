@@ -189,7 +189,7 @@ fn observation(cpu: u32, habit: Habit, source: FrequencySource) -> CpuObservatio
         }
         tail.merge(&visit);
         let count = |source: &str, count| Count { source: source.into(), count };
-        let counted = |sources| Some(Counted { elapsed_s: VISIT_S, sources });
+        let counted = |sources| Some(Counted { elapsed_s: VISIT_S, sources, time_s: None });
         let device = habit.interrupts.saturating_sub(27);
         rounds.push(CpuRound {
             round,

@@ -7,6 +7,7 @@ use corewise_model::beside::{Accounts, CpuInterrupts, Seen};
 use corewise_model::stall::EventSource;
 use corewise_model::{CpuSet, Gap};
 use corewise_sys::accounts::{Account, has_waiting_time};
+use corewise_sys::counts::{KernelCounts, Kind};
 use corewise_sys::interrupts::Interrupts;
 use corewise_sys::task::{self, Others, Process};
 use corewise_sys::{Root, irq};
@@ -87,7 +88,7 @@ impl Accounting {
             gaps.push(Gap::new("time waited for a cpu", "this kernel was built without CONFIG_SCHED_INFO"));
         }
         if now.cpus.is_empty() {
-            gaps.push(Gap::new("counts of interrupts", "/proc/interrupts cannot be read"));
+            gaps.extend(KernelCounts::now().gap(Kind::Interrupts));
         }
         Watched { event_source: EventSource::Thread, cpus: self.cpus, seen: Seen::Accounts(accounts), gaps }
     }

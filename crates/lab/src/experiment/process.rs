@@ -100,6 +100,7 @@ impl<'a> ProcessRunner<'a> {
             environment,
             cpus: arm.cpus_of(LOAD),
             memory: policy.as_ref(),
+            at_full_speed: arm.at_full_speed,
             timeout: self.timeout,
             follow: self.workload.follow.as_deref(),
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),

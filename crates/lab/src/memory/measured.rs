@@ -12,7 +12,7 @@ use corewise_model::memory::plan::{Plan, Seen, Visit};
 use corewise_model::memory::{Operation, Pages};
 use corewise_model::{CpuSet, Gap, Machine};
 use corewise_sys::clock::Clock;
-use corewise_sys::memory::{Available, Memory, PageSize};
+use corewise_sys::memory::{Available, HUGE_PAGES_CURE, Memory, PageSize};
 
 use super::{Answers, BUFFERS, Outcome, SHARE_OF_MEMORY};
 use crate::probe::links::Warmth;
@@ -259,10 +259,7 @@ impl Buffers {
         let mut gaps = self.elsewhere(node, can_name);
         if let Some(share) = self.huge.huge_share().filter(|share| *share < HUGE_ENOUGH) {
             let why = format!("the system gave only {:.0} % of the buffer in them", 100.0 * share);
-            gaps.push(
-                Gap::new("latency in huge pages", why)
-                    .cured_by("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"),
-            );
+            gaps.push(Gap { cure: HUGE_PAGES_CURE.map(str::to_owned), ..Gap::new("latency in huge pages", why) });
         }
         gaps
     }

@@ -10,6 +10,7 @@ use corewise_model::stats::order::median;
 use corewise_model::survey::{CpuObservation, Scope, Watch, Work, WorkKind};
 use corewise_model::{CpuSet, Gap, Machine};
 use corewise_sys::clock::Clock;
+use corewise_sys::counts::{Kind, KernelCounts};
 use corewise_sys::events::Recorder;
 use corewise_sys::thread;
 
@@ -190,11 +191,13 @@ impl<'a> TailProbe<'a> {
     /// what gives more time.
     fn count_gaps(&self, cure: &str) -> Vec<Gap> {
         let rounds = || self.observations.values().flat_map(|seen| &seen.rounds);
-        let gap = |what: &str, why: &str| Gap::new(what, format!("{why}, or does not contain these cpus"));
+        let counts = KernelCounts::now();
+        let unlisted = |kind: Kind| Gap::new(kind.name(), "the system does not report them for these cpus");
+        let gap = |kind| counts.gap(kind).unwrap_or_else(|| unlisted(kind));
         let all = [
-            (rounds().all(|round| round.interrupts.is_none()), gap("interrupts", "/proc/interrupts cannot be read")),
-            (rounds().all(|round| round.softirqs.is_none()), gap("soft interrupts", "/proc/softirqs cannot be read")),
-            (rounds().all(|round| round.stolen_s.is_none()), gap("stolen time", "/proc/stat cannot be read")),
+            (rounds().all(|round| round.interrupts.is_none()), gap(Kind::Interrupts)),
+            (rounds().all(|round| round.softirqs.is_none()), gap(Kind::SoftInterrupts)),
+            (rounds().all(|round| round.stolen_s.is_none()), gap(Kind::StolenTime)),
             (
                 !thread::IS_ACCOUNTED,
                 Gap::new("switches of threads", "this system does not count them for a thread; 0 stands for unknown"),

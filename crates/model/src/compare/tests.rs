@@ -33,6 +33,7 @@ fn round(index: usize, shown: Shown) -> CpuRound {
         interrupts: Some(Counted {
             elapsed_s: 0.5,
             sources: vec![Count { source: "LOC".into(), count: shown.interrupts }],
+            time_s: None,
         }),
         softirqs: None,
         thread: ThreadUse::default(),

@@ -3,11 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CpuSet;
+use crate::{CpuSet, Machine};
 use crate::placement::memory::{MemoryPolicy, Mode};
 
 /// Between a placement and a memory policy, in what arms are called and in what is typed.
 pub const MEMORY_SIGN: char = '@';
+
+/// What an arm is called, and typed as, that is the operating system's choice without slowing the program down to save power.
+pub const WITHOUT_ECO_QOS: &str = "EcoQoS off";
 
 /// One of the placements that are tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +29,9 @@ pub struct Arm {
     /// Where the program's memory comes from; absent to leave the policy as it is, and on an arm with roles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<ArmMemory>,
+    /// Whether the system is asked not to slow the program down to save power (EcoQoS of Windows off).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_full_speed: bool,
     /// Why it is tried.
     pub reason: String,
 }
@@ -56,7 +62,26 @@ pub struct RolePlace {
 impl Arm {
     /// A placement of everything, or the operating system's choice.
     pub fn new(name: impl Into<String>, cpus: Option<CpuSet>, reason: impl Into<String>) -> Self {
-        Self { name: name.into(), cpus, roles: Vec::new(), threads: None, memory: None, reason: reason.into() }
+        Self {
+            name: name.into(),
+            cpus,
+            roles: Vec::new(),
+            threads: None,
+            memory: None,
+            at_full_speed: false,
+            reason: reason.into(),
+        }
+    }
+
+    /// The operating system's choice without EcoQoS, by which Windows keeps what it takes for background work on the slower cores.
+    pub fn without_eco_qos() -> Self {
+        let reason = "Windows may keep what it takes for background work on the slower cores, and must not here";
+        Self { at_full_speed: true, ..Self::new(WITHOUT_ECO_QOS, None, reason) }
+    }
+
+    /// The same where it is worth trying: where cores differ, on Windows, which alone has processor groups.
+    pub fn planned_without_eco_qos(machine: &Machine) -> Option<Self> {
+        (!machine.processor_groups.is_empty() && machine.kinds.len() > 1).then(Self::without_eco_qos)
     }
 
     /// The placement that it is, without its memory policy: an expression, or "os".

@@ -1,6 +1,8 @@
 //! Numbers found in output, how they are judged, and what trials become.
 
 use super::*;
+use crate::facts::CoreType;
+use crate::machine::{Kind, ProcessorGroup};
 use crate::experiment::{ArmState, ArmVerdict, Doubt, GuardVerdict, OutReason, Standing, Verdict};
 use crate::sample::Finder;
 
@@ -356,4 +358,20 @@ fn one_thread_is_busy_for_a_share_of_its_time() {
     }
     let text = serde_json::to_string(&threads(&experiment, &trials)).unwrap();
     assert_eq!(serde_json::from_str::<Option<ThreadsReport>>(&text).unwrap(), threads(&experiment, &trials));
+}
+
+#[test]
+fn eco_qos_is_tried_where_cores_differ_and_windows_decides() {
+    let kind = |cpu| Kind { core_type: CoreType::Performance, cpus: CpuSet::of(cpu), reason: String::new() };
+    let groups = vec![ProcessorGroup { first_cpu: 0, cpus: CpuSet::first(2) }];
+    let of = |count, processor_groups| {
+        let kinds = (0..count).map(kind).collect();
+        let machine = Machine { kinds, processor_groups, ..crate::simulate::machine(2, false, &[]) };
+        Arm::planned_without_eco_qos(&machine)
+    };
+    assert_eq!((of(1, groups.clone()), of(2, Vec::new())), (None, None));
+    let arm = of(2, groups).unwrap();
+    assert!(arm.at_full_speed && arm.cpus.is_none());
+    let text = serde_json::to_string(&arm).unwrap();
+    assert_eq!(serde_json::from_str::<Arm>(&text).unwrap(), arm);
 }

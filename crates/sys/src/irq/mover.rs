@@ -155,6 +155,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "0-3\n");
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn refusals_are_known_by_the_kernels_number() {
         let refused = |number| {

@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use corewise_model::Gap;
 use corewise_model::survey::Counted;
 
 use super::stat;
 use crate::interrupts::Interrupts;
-pub use crate::values::counts::Happened;
+use crate::values::counts::busy_share;
+pub use crate::values::counts::{Happened, Kind};
+
+/// What helps where a file of counts cannot be read.
+const CURE: &str = "run on a system with the kernel's own /proc (many sandboxes hide it), or as a user who may read it";
 
 /// The texts of /proc/interrupts, /proc/softirqs and /proc/stat at one moment; absent where they could not be read.
 ///
@@ -49,7 +54,7 @@ impl KernelCounts {
         let (times_now, times_then) = (times(self), times(earlier));
         let counted = |both: &Option<(Interrupts, Interrupts)>, cpu| {
             let (now, then) = both.as_ref()?;
-            Some(Counted { elapsed_s, sources: now.since(then, cpu)? })
+            Some(Counted { elapsed_s, sources: now.since(then, cpu)?, time_s: None })
         };
         let stolen_s = |cpu| {
             let of = |times: &Option<BTreeMap<u32, stat::CpuTime>>| Some(times.as_ref()?.get(&cpu)?.stolen_s);
@@ -67,11 +72,19 @@ impl KernelCounts {
     /// and 1. Cpus that were not online at both moments do not count.
     pub fn busy_since(&self, earlier: &Self, own: Duration) -> Option<f64> {
         let (now, then) = (stat::parse(self.stat.as_ref()?), stat::parse(earlier.stat.as_ref()?));
-        let both = now.iter().filter_map(|(cpu, time)| Some((time, then.get(cpu)?)));
-        let (busy_s, cpus) =
-            both.fold((0.0, 0), |(busy_s, cpus), (now, then)| (busy_s + (now.busy_s - then.busy_s).max(0.0), cpus + 1));
-        let all_s = self.at.saturating_duration_since(earlier.at).as_secs_f64() * f64::from(cpus);
-        (all_s > 0.0).then(|| ((busy_s - own.as_secs_f64()) / all_s).clamp(0.0, 1.0))
+        let busy_s = now.iter().filter_map(|(cpu, time)| Some(time.busy_s - then.get(cpu)?.busy_s));
+        busy_share(busy_s, self.at.saturating_duration_since(earlier.at), own)
+    }
+
+    /// Why something is not counted here; absent where it is.
+    pub fn gap(&self, kind: Kind) -> Option<Gap> {
+        let has_cpus = |text: &Option<String>| text.as_ref().is_some_and(|text| !Interrupts::parse(text).cpus.is_empty());
+        let (is_counted, file) = match kind {
+            Kind::Interrupts => (has_cpus(&self.interrupts), "/proc/interrupts"),
+            Kind::SoftInterrupts => (has_cpus(&self.softirqs), "/proc/softirqs"),
+            Kind::StolenTime => (self.stat.as_ref().is_some_and(|text| !stat::parse(text).is_empty()), "/proc/stat"),
+        };
+        (!is_counted).then(|| Gap::new(kind.name(), format!("{file} cannot be read")).cured_by(CURE))
     }
 }
 
@@ -129,6 +142,17 @@ mod tests {
         assert_eq!(happened.softirqs, None, "what could not be read is absent, not zero");
         let busy = after.busy_since(&before, Duration::from_millis(400)).unwrap();
         assert!((busy - (1.6 - 0.4) / 4.0).abs() < 0.01, "{busy}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_is_empty_is_a_gap() {
+        let why = |moment: &KernelCounts| Kind::ALL.map(|kind| moment.gap(kind).map(|gap| gap.why));
+        let unreadable = |file: &str| Some(format!("{file} cannot be read"));
+        let all = ["/proc/interrupts", "/proc/softirqs", "/proc/stat"].map(unreadable);
+        assert_eq!(why(&moment(None, "", 0)), all);
+        assert_eq!(why(&moment(Some("\n"), "", 0)), all);
+        let [_, softirqs, _] = all;
+        assert_eq!(why(&moment(Some("           CPU0\n"), "cpu0 1 2 3 4\n", 0)), [None, softirqs, None]);
     }
 
     #[test]

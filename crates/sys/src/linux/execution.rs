@@ -49,6 +49,9 @@ impl Execution<'_> {
     /// # Errors
     /// When it cannot be started; when the kernel refuses the cpus.
     pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
+        if self.at_full_speed {
+            return Err(io::Error::from(io::ErrorKind::Unsupported));
+        }
         // Ended children are forgotten, their status with them, where SIGCHLD is ignored.
         ignore(libc::SIGCHLD, false);
         let looks = Looks::new(self.cpus)?;

@@ -14,6 +14,8 @@ pub use crate::values::memory::{Available, LINE_BYTES, PageSize, Word};
 
 /// The bytes of the smallest page; real pages may be larger.
 const PAGE_BYTES: usize = 4096;
+/// What lets the kernel give huge pages to who asks for them.
+pub const HUGE_PAGES_CURE: Option<&str> = Some("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
 /// The bytes of a huge page on most processors.
 const HUGE_BYTES: usize = 2 << 20;
 

@@ -7,6 +7,7 @@ use std::process::Command;
 use super::signals::{Held, ignore, pipe_was_ignored};
 use super::{standard_files, task};
 pub use crate::values::signals::StateChange;
+pub use crate::values::spawn::{Effect, Manner};
 
 /// Puts a command in the place of this program: execvp(3). It finds signals as this program found them. Returns only
 /// where that fails.
@@ -20,6 +21,21 @@ pub fn replace(command: &mut Command) -> io::Error {
     // SAFETY: signal(2) and fcntl(2) may be called between fork(2) and execve(2).
     unsafe { command.pre_exec(give_back) };
     command.exec()
+}
+
+/// What becomes of cpus that a command is to prefer.
+pub fn effect_of_preferred() -> Effect {
+    Effect::Unavailable("Linux has no cpus that a program prefers, only masks, which restrict it")
+}
+
+/// What becomes of asking that a command is not slowed down to save power.
+pub fn effect_of_full_speed() -> Effect {
+    Effect::Unavailable("Linux slows no program down by itself, only cpus")
+}
+
+/// Puts a command in the place of this program, in a manner that this system does not have.
+pub fn replace_in(_: &mut Command, _: Manner<'_>) -> io::Error {
+    io::Error::from(io::ErrorKind::Unsupported)
 }
 
 /// Starts a command as a child of the same process group, with the affinity and memory policy of the calling thread and

@@ -11,6 +11,9 @@ const LEAST_BYTES: usize = 20;
 /// What Windows says of one cpu. Indices of cores and caches are those of the first of their cpus in the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSetOf {
+    /// What calls name it by.
+    #[cfg_attr(not(windows), allow(dead_code, reason = "only Windows itself can be called"))]
+    pub identifier: u32,
     pub group: u16,
     pub index: u8,
     pub core: u8,
@@ -30,6 +33,7 @@ pub fn cpu_sets(bytes: &[u8]) -> (Vec<CpuSetOf>, Option<String>) {
         let flags = record.u8(19)?;
         // Other types than 0 are of newer versions of Windows.
         (record.u32(4)? == 0).then_some(CpuSetOf {
+            identifier: record.u32(8)?,
             group: record.u16(12)?,
             index: record.u8(14)?,
             core: record.u8(15)?,
@@ -50,7 +54,7 @@ mod tests {
     /// A record with one byte of each field from the group on.
     fn record(kind: u8, flags: u8) -> [u8; 32] {
         let mut record = [0; 32];
-        (record[0], record[4], record[12], record[19]) = (32, kind, 1, flags);
+        (record[0], record[4], record[9], record[12], record[19]) = (32, kind, 1, 1, flags);
         record[14..19].copy_from_slice(&[5, 4, 3, 2, 1]);
         record
     }
@@ -59,6 +63,7 @@ mod tests {
     fn each_cpu_has_its_set() {
         let buffer = [record(0, 0), record(7, 0), record(0, 2), record(0, 6)].concat();
         let of = CpuSetOf {
+            identifier: 0x100,
             group: 1,
             index: 5,
             core: 4,

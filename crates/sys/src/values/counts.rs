@@ -1,6 +1,33 @@
 //! What a system counts for each cpu.
 
+use std::time::Duration;
+
 use corewise_model::survey::Counted;
+
+/// Something that is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Interrupts of devices, timers and other cpus.
+    Interrupts,
+    /// What interrupts leave to be done soon after: soft interrupts, deferred procedure calls.
+    SoftInterrupts,
+    /// Time that a hypervisor took.
+    StolenTime,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Interrupts, Self::SoftInterrupts, Self::StolenTime];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interrupts => "interrupts",
+            Self::SoftInterrupts => "soft interrupts",
+            Self::StolenTime => "stolen time",
+        }
+    }
+}
 
 /// What happened on a cpu between two moments; absent where the kernel does not report it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,4 +38,11 @@ pub struct Happened {
     pub softirqs: Option<Counted>,
     /// Seconds that a hypervisor stole.
     pub stolen_s: Option<f64>,
+}
+
+/// The share of all cpus' time that others used, 0 to 1: each cpu was so many seconds busy, and `own` of them are not others'.
+pub fn busy_share(busy_s: impl Iterator<Item = f64>, elapsed: Duration, own: Duration) -> Option<f64> {
+    let (busy_s, cpus) = busy_s.fold((0.0, 0), |(sum, cpus), busy_s| (sum + busy_s.max(0.0), cpus + 1));
+    let all_s = elapsed.as_secs_f64() * f64::from(cpus);
+    (all_s > 0.0).then(|| ((busy_s - own.as_secs_f64()) / all_s).clamp(0.0, 1.0))
 }

@@ -29,6 +29,8 @@ pub struct Execution<'a> {
     pub cpus: Option<&'a CpuSet>,
     /// Where its memory comes from; absent to leave the policy as it is.
     pub memory: Option<&'a Policy>,
+    /// Whether the system is asked not to slow it down to save power.
+    pub at_full_speed: bool,
     /// After so long it is ended.
     pub timeout: Option<Duration>,
     /// How long it waits for processes that outlive the command, before it counts them as left behind; a tenth of the command's own time
@@ -56,6 +58,7 @@ impl<'a> Execution<'a> {
             environment: &[],
             cpus: None,
             memory: None,
+            at_full_speed: false,
             timeout: None,
             patience: USUAL_PATIENCE,
             follow: None,

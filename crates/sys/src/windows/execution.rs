@@ -7,15 +7,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windows_sys::Win32::System::Threading::{GetProcessTimes, WaitForSingleObject};
+use windows_sys::Win32::System::Threading::GetProcessTimes;
 
+use super::handle::Handle;
 use super::job::Job;
 use super::missing::unavailable;
 use super::thread::used;
-use super::{cpuset, spawn};
+use super::cpuset;
+use super::spawn::{Start, start_in};
 pub use crate::values::execution::{
     ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
 };
+use super::memory_policy::Policy;
 use crate::values::written::Written;
 
 /// What was written is handed on so often. The end of the command is noticed at once.
@@ -30,14 +33,17 @@ const LAST_READ: Duration = Duration::from_secs(2);
 impl Execution<'_> {
     /// Threads are not looked at, no clock rate is estimated, and who is to end is ended without being asked to.
     pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
-        if self.memory.is_some() || self.follow.is_some() {
+        if self.follow.is_some() {
             return Err(unavailable());
         }
+        self.memory.map_or(Ok(()), Policy::check)?;
         let (job, (reader, writer)) = (Job::new()?, io::pipe()?);
         let (sender, written) = channel();
         let mut command = self.command(writer)?;
         let everywhere = cpuset::reachable()?;
-        let child = spawn::start_in(&mut command, &job, self.cpus.unwrap_or(&everywhere))?;
+        let cpus = Some(self.cpus.unwrap_or(&everywhere));
+        let start = Start { cpus, at_full_speed: self.at_full_speed, ..Start::default() };
+        let child = start_in(&mut command, &job, start)?;
         let began = Instant::now();
         if let Some(started) = self.started {
             started.started(child.id());
@@ -101,7 +107,7 @@ impl Running {
         };
         loop {
             let before = Instant::now();
-            let has_ended = self.has_ended(LOOK);
+            let has_ended = Handle::of(&self.child).has_ended(LOOK);
             self.was_held |= before.elapsed() > LOOK + HELD;
             let at = self.began.elapsed();
             if has_ended {
@@ -136,12 +142,6 @@ impl Running {
             last = self.began.elapsed();
         }
         last
-    }
-
-    /// Waits for the end of the command, for a time.
-    fn has_ended(&self, wait: Duration) -> bool {
-        // SAFETY: the handle is the child's, which lives as long as this value.
-        unsafe { WaitForSingleObject(self.child.as_raw_handle(), wait.as_millis() as u32) == 0 }
     }
 
     fn take(&mut self, line: &mut dyn FnMut(&[u8])) {

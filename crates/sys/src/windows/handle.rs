@@ -1,8 +1,12 @@
 //! Handles of the kernel's objects, closed when they are dropped, and what calls return.
 
 use std::io;
+use std::os::windows::io::AsRawHandle as _;
+use std::process::Child;
+use std::time::Duration;
 
 use windows_sys::Win32::Foundation::{CloseHandle, HANDLE, INVALID_HANDLE_VALUE};
+use windows_sys::Win32::System::Threading::WaitForSingleObject;
 
 /// An object of the kernel's.
 #[derive(Debug)]
@@ -17,6 +21,18 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Handle {
+    /// A child of this program's, for as long as it is not dropped.
+    pub fn of(child: &Child) -> Self {
+        Self::constant(child.as_raw_handle())
+    }
+
+    /// Whether a process ends within a time.
+    pub fn has_ended(&self, wait: Duration) -> bool {
+        let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX).min(u32::MAX - 1);
+        // SAFETY: a call without memory, for a handle that is open.
+        unsafe { WaitForSingleObject(self.raw, milliseconds) == 0 }
+    }
+
     /// What a call returned that makes or opens an object.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::{io, ptr};
 use corewise_model::CpuSet;
 use windows_sys::Win32::System::JobObjects::{
     AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
-    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectBasicAccountingInformation,
+    JOBOBJECT_BASIC_ACCOUNTING_INFORMATION, JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectBasicAccountingInformation, JobObjectBasicProcessIdList,
     JobObjectExtendedLimitInformation, JobObjectGroupInformationEx, QueryInformationJobObject, SetInformationJobObject,
     TerminateJobObject,
 };
@@ -15,6 +15,7 @@ use windows_sys::Win32::System::Threading::SetProcessAffinityMask;
 use super::affinity::one_mask;
 use super::handle::{Handle, checked};
 use super::processors::NUMBERING;
+use crate::logical_processors::relations::GroupMask;
 
 /// A job, which ends what is in it when this program ends, however that is.
 #[derive(Debug)]
@@ -42,20 +43,18 @@ impl Job {
         })
     }
 
-    /// Takes a suspended process in, on cpus: its descendants inherit the mask and are in the job.
-    pub fn take(&self, process: &Handle, cpus: &CpuSet) -> io::Result<()> {
-        let mask = one_mask(cpus)?;
-        if NUMBERING.groups.len() > 1 {
-            let affinity = GROUP_AFFINITY { Mask: usize::MAX, Group: mask.group, Reserved: [0; 3] };
-            self.set_group(&GROUP_AFFINITY { Mask: mask.bits as usize, ..affinity })?;
+    /// Takes a suspended process in, on cpus of one group where some are named: its descendants inherit the mask and are in the job.
+    pub fn hold(&self, process: &Handle, cpus: Option<&CpuSet>) -> io::Result<()> {
+        let mask = cpus.map(one_mask).transpose()?;
+        let has_groups = NUMBERING.groups.len() > 1;
+        if let Some(mask) = mask.filter(|_| has_groups) {
+            self.set_group(&GROUP_AFFINITY { Mask: mask.bits as usize, Group: mask.group, Reserved: [0; 3] })?;
         }
         // SAFETY: both are handles of this program's.
         checked(unsafe { AssignProcessToJobObject(self.0.raw(), process.raw()) })?;
-        if NUMBERING.groups.len() > 1 {
-            return Ok(());
-        }
         // SAFETY: a call without memory.
-        checked(unsafe { SetProcessAffinityMask(process.raw(), mask.bits as usize) })
+        let set = |mask: GroupMask| checked(unsafe { SetProcessAffinityMask(process.raw(), mask.bits as usize) });
+        mask.filter(|_| !has_groups).map_or(Ok(()), set)
     }
 
     /// Keeps what is in the job on cpus of a group; a process's own mask could only be of the group in which it was started.
@@ -74,6 +73,16 @@ impl Job {
     /// How many processes are in it now.
     pub fn processes(&self) -> u32 {
         self.accounting().ActiveProcesses
+    }
+
+    /// The numbers of the processes that are in it now; no more than there is room for here.
+    pub fn numbers(&self) -> Vec<u32> {
+        const MOST: usize = 1_022;
+        // JOBOBJECT_BASIC_PROCESS_ID_LIST: two counts of 32 bits, and the numbers as words.
+        let mut list = [0_usize; MOST + 1];
+        self.query(JobObjectBasicProcessIdList, &mut list);
+        let listed = (list[0] >> 32).min(MOST);
+        list[1..=listed].iter().map(|number| *number as u32).collect()
     }
 
     /// User and system time of all that were in it, as far as the system counts them, in seconds.

@@ -16,6 +16,8 @@ use super::missing::unavailable;
 pub use crate::values::memory::{Available, LINE_BYTES, PageSize, Word};
 
 const PAGE_BYTES: usize = 4_096;
+/// Large pages need a right that users do not have, and are not asked for.
+pub const HUGE_PAGES_CURE: Option<&str> = None;
 
 /// Memory of whole pages that is all zero; given back on drop.
 #[derive(Debug)]
@@ -76,7 +78,7 @@ impl<W: Word> Memory<W> {
     }
 
     pub fn huge_share(&self) -> Option<f64> {
-        None
+        Some(0.0)
     }
 
     pub fn words_mut(&mut self) -> &mut [u64] {

@@ -1,4 +1,4 @@
-//! Which nodes memory comes from.
+//! Which nodes memory comes from: that of the thread that touches it first. Nothing that a command inherits changes that.
 
 use std::io;
 
@@ -8,12 +8,13 @@ use super::missing::missing;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
+    mode: Mode,
     nodes: Vec<u32>,
 }
 
 impl Policy {
-    pub fn new(_: Mode, nodes: Vec<u32>) -> Self {
-        Self { nodes }
+    pub fn new(mode: Mode, nodes: Vec<u32>) -> Self {
+        Self { mode, nodes }
     }
 
     #[must_use]
@@ -34,11 +35,19 @@ impl Policy {
     }
 
     pub fn set_current(&self) -> io::Result<()> {
-        missing()
+        self.check()
     }
 
+    /// The node that CreateProcess can be given (PROC_THREAD_ATTRIBUTE_PREFERRED_NODE) is documented as that of the process, not of its
+    /// memory alone, and of no descendant's.
     pub fn check(&self) -> io::Result<()> {
-        missing()
+        match self.mode {
+            Mode::Local => Ok(()),
+            _ => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "Windows has no memory policy that a command and its children keep",
+            )),
+        }
     }
 }
 

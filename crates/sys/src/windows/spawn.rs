@@ -1,9 +1,10 @@
 //! Starting a command: instead of this program, or as a child that is waited for. The mask is in force before its first instruction.
 
+use std::collections::HashSet;
 use std::io;
-use std::os::windows::io::AsRawHandle as _;
 use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command};
+use std::time::Duration;
 
 use corewise_model::CpuSet;
 use windows_sys::Win32::System::Threading::CREATE_SUSPENDED;
@@ -11,36 +12,96 @@ use windows_sys::Win32::System::Threading::CREATE_SUSPENDED;
 use super::attended::attended;
 use super::handle::Handle;
 use super::job::Job;
+use super::library::wine_version;
 use super::missing::answers;
+use super::preferred::Preferred;
 use super::signals::Held;
-use super::{affinity, signals, snapshot};
+use super::{affinity, signals, snapshot, throttling};
 pub use crate::values::signals::StateChange;
+pub use crate::values::spawn::{Effect, Manner};
+
+/// So often new processes of a command are looked for that are to prefer cpus, too.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What becomes of cpus that a command is to prefer.
+pub fn effect_of_preferred() -> Effect {
+    but_for_wine("cpu sets")
+}
+
+/// What becomes of asking that a command is not slowed down to save power.
+pub fn effect_of_full_speed() -> Effect {
+    but_for_wine("the setting of power throttling")
+}
+
+fn but_for_wine(what: &str) -> Effect {
+    let nothing = |version| Effect::Nothing(format!("Wine {version} accepts {what}, and does nothing with it"));
+    wine_version().map_or(Effect::InForce, nothing)
+}
 
 /// Runs a command in the place of this program: Windows cannot replace a program, so this one waits and ends with the same status. Keys of
 /// the console are the command's, which gets them itself. If this program is killed, the command ends too.
 pub fn replace(command: &mut Command) -> io::Error {
-    match run(command) {
+    replace_in(command, Manner::default())
+}
+
+/// The same in a manner. What the command starts does not inherit preferred cpus: it is found by looking, and prefers them from then on.
+pub fn replace_in(command: &mut Command, manner: Manner<'_>) -> io::Error {
+    match run(command, manner) {
         Ok(status) => std::process::exit(status),
         Err(error) => error,
     }
 }
 
-fn run(command: &mut Command) -> io::Result<i32> {
+fn run(command: &mut Command, manner: Manner<'_>) -> io::Result<i32> {
     let job = Job::new()?;
+    let preferred = manner.preferred.map(Preferred::new).transpose()?;
+    let own = if preferred.is_none() { Some(affinity::current()?) } else { None };
     signals::leave_to_the_command()?;
-    let mut child = start_in(command, &job, &affinity::current()?)?;
+    let start = Start { cpus: own.as_ref(), preferred: preferred.as_ref(), at_full_speed: manner.at_full_speed };
+    let mut child = start_in(command, &job, start)?;
+    if let Some(preferred) = &preferred {
+        attend(&child, &job, preferred);
+    }
     let status = child.wait()?;
     // Those that it has left behind go on.
     job.let_go();
     Ok(status.code().unwrap_or(1))
 }
 
-/// Starts a command in a job, on cpus of one group.
-pub(super) fn start_in(command: &mut Command, job: &Job, cpus: &CpuSet) -> io::Result<Child> {
+/// Places what a command starts, until it ends.
+fn attend(child: &Child, job: &Job, preferred: &Preferred) {
+    let mut known = HashSet::from([child.id()]);
+    while !Handle::of(child).has_ended(LOOK) {
+        let processes = job.numbers();
+        for process in processes.iter().filter(|process| !known.contains(process)) {
+            // One that has ended meanwhile, or that this user may not place, runs where it likes.
+            let _ = preferred.set_by_number(*process);
+        }
+        known = processes.into_iter().collect();
+    }
+}
+
+/// How a command is started: on cpus of one group, those that it prefers, and whether it is never slowed down to save power.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Start<'a> {
+    pub cpus: Option<&'a CpuSet>,
+    pub preferred: Option<&'a Preferred>,
+    pub at_full_speed: bool,
+}
+
+/// Starts a command in a job; all holds before its first instruction.
+pub(super) fn start_in(command: &mut Command, job: &Job, start: Start<'_>) -> io::Result<Child> {
     let mut child = command.creation_flags(CREATE_SUSPENDED).spawn()?;
-    let process = Handle::constant(child.as_raw_handle());
-    let started = job.take(&process, cpus).and_then(|()| snapshot::resume(child.id()));
-    if let Err(error) = started {
+    let process = Handle::of(&child);
+    let started = || {
+        job.hold(&process, start.cpus)?;
+        start.preferred.map_or(Ok(()), |preferred| preferred.set(&process))?;
+        if start.at_full_speed {
+            throttling::turn_off(&process)?;
+        }
+        snapshot::resume(child.id())
+    };
+    if let Err(error) = started() {
         let _ = child.kill();
         let _ = child.wait();
         return Err(error);
@@ -50,7 +111,8 @@ pub(super) fn start_in(command: &mut Command, job: &Job, cpus: &CpuSet) -> io::R
 
 pub fn start(command: &mut Command, _: &Held) -> io::Result<u32> {
     let job = Job::new()?;
-    let child = start_in(command, &job, &affinity::current()?)?;
+    let cpus = affinity::current()?;
+    let child = start_in(command, &job, Start { cpus: Some(&cpus), ..Start::default() })?;
     let id = child.id();
     *attended() = Some((child, job));
     Ok(id)

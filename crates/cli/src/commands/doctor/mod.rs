@@ -10,6 +10,7 @@ use std::path::Path;
 
 use clap::Parser;
 use corewise_lab::watch;
+use corewise_model::placement::notation::{self, Notation};
 use corewise_model::stall::EventSource;
 use corewise_model::{Gap, Level, Machine};
 use corewise_sys::Root;
@@ -17,6 +18,7 @@ use corewise_sys::change::{Meanwhile, left_in};
 use corewise_sys::clock::{Clock, Source};
 use corewise_sys::condition::Condition;
 use corewise_sys::counters::CycleCounter;
+use corewise_sys::counts::{KernelCounts, Kind};
 
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, opened};
@@ -40,8 +42,9 @@ impl Run for DoctorArguments {
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let machine = this_machine()?;
-        let clock = Clock::calibrated();
+        let (clock, counts) = (Clock::calibrated(), KernelCounts::now());
         let found = Found {
+            uncounted: Kind::ALL.into_iter().filter_map(|kind| Some((kind, counts.gap(kind)?))).collect(),
             counters: CycleCounter::start().map(|counter| counter.counts_kernel),
             causes: watch::recorder().map(|recorder| recorder.event_source()),
             clock: clock.name,
@@ -57,6 +60,8 @@ impl Run for DoctorArguments {
 
 /// What can only be found by trying it.
 struct Found {
+    /// What the kernel does not count for each cpu, and why.
+    uncounted: Vec<(Kind, Gap)>,
     /// Whether cycles in the kernel are counted too, or why none are.
     counters: Result<bool, Gap>,
     /// How the causes of stalls can be named, or why they cannot.
@@ -77,13 +82,13 @@ fn checks(root: &Root, machine: &Machine, found: &Found) -> Vec<Check> {
         counters(&condition, &found.counters),
         causes(&found.causes),
         clock(&condition, found),
-        interrupts(&condition),
-        stolen_time(&condition, machine),
+        stolen_time(&condition, machine, found),
         allowed(machine),
         governors(machine),
         siblings(&condition, machine),
         load(&condition, machine),
     ];
+    checks.extend(interrupts(&found.uncounted));
     checks.extend(moved(root, found.moved_interrupts));
     checks.extend(hypervisor(machine));
     checks.extend(found.history.clone());
@@ -146,18 +151,19 @@ fn clock(condition: &Condition, found: &Found) -> Check {
     let why = format!("pieces are timed with the {}{kernel}", found.clock);
     if found.is_system_clock || stepped {
         let why = format!("{why}: timing short pieces costs more, and the clock is coarser");
-        return check("clock", State::Note, why).cured_by("dmesg | grep -i tsc shows why the kernel does not use it");
+        let cure = source.map(|_| "dmesg | grep -i tsc shows why the kernel does not use it".to_owned());
+        return Check { cure, ..check("clock", State::Note, why) };
     }
     check("clock", State::Good, why)
 }
 
-fn interrupts(condition: &Condition) -> Check {
-    const WHAT: &str = "interrupt counts";
-    if condition.missing_counts.is_empty() {
-        return check(WHAT, State::Good, "/proc/interrupts and /proc/softirqs are readable");
+fn interrupts(uncounted: &[(Kind, Gap)]) -> Vec<Check> {
+    let gaps = uncounted.iter().filter(|(kind, _)| *kind != Kind::StolenTime);
+    let missing: Vec<Check> = gaps.map(|(_, gap)| of_gap(gap)).collect();
+    if missing.is_empty() {
+        return vec![check("interrupt counts", State::Good, "the kernel counts interrupts and soft interrupts for each cpu")];
     }
-    check(WHAT, State::Gap, format!("{} cannot be read", condition.missing_counts.join(" and ")))
-        .cured_by("run on a system with the kernel's own /proc (many sandboxes hide it), or as a user who may read it")
+    missing
 }
 
 /// How many changes that `corewise irq` made to stay are in force, by the journals in a folder.
@@ -183,11 +189,10 @@ fn moved(root: &Root, moved: usize) -> Option<Check> {
     Some(check(WHAT, State::Note, why).cured_by("corewise undo"))
 }
 
-fn stolen_time(condition: &Condition, machine: &Machine) -> Check {
+fn stolen_time(condition: &Condition, machine: &Machine, found: &Found) -> Check {
     const WHAT: &str = "stolen time";
-    if !condition.has_times {
-        return check(WHAT, State::Gap, "/proc/stat cannot be read")
-            .cured_by("run on a system with the kernel's own /proc");
+    if let Some((_, gap)) = found.uncounted.iter().find(|(kind, _)| *kind == Kind::StolenTime) {
+        return of_gap(gap);
     }
     match (&machine.system.hypervisor, condition.stolen_ticks) {
         (None, _) => check(WHAT, State::Good, "there is no hypervisor that could take time"),
@@ -216,14 +221,20 @@ fn allowed(machine: &Machine) -> Check {
 }
 
 fn widen(machine: &Machine) -> String {
-    format!("taskset -c {} corewise    (or widen the container's cpuset)", machine.online)
+    let (notation, cpus) = (Notation::of_shell(machine), &machine.online);
+    let printed = notation::print(notation, cpus, &cpus.iter().collect::<Vec<_>>(), machine);
+    let starts: Vec<String> = printed.into_iter().filter(|line| !line.secondary).filter_map(|line| line.text).collect();
+    match starts.as_slice() {
+        [start] => format!("{start} corewise    (or widen what holds it: a container's cpuset, a job)"),
+        _ => format!("start corewise where it may use {cpus}"),
+    }
 }
 
 fn governors(machine: &Machine) -> Check {
     const WHAT: &str = "frequency governor";
     let governors = &machine.system.governors;
     if governors.is_empty() {
-        let why = "the kernel has no cpufreq here; it is unknown what sets the clock rate";
+        let why = "the kernel reports none; it is unknown what sets the clock rate";
         return check(WHAT, State::Note, why);
     }
     let names = governors.join(", ");
@@ -266,7 +277,7 @@ fn load(condition: &Condition, machine: &Machine) -> Check {
         None => check(
             WHAT,
             State::Note,
-            "/proc/loadavg cannot be read; the survey itself reports how busy other programs are",
+            "the load average is unknown here; the survey itself reports how busy other programs are",
         ),
         Some(load) if load > RESTLESS_LOAD * machine.allowed.len() as f64 => {
             let why = format!("the load of the last minute is {load}: it affects every number");

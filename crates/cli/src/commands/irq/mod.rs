@@ -33,15 +33,22 @@ impl Run for IrqArguments {
     }
 }
 
+/// Why there is nothing to show.
+fn nothing_listed(root: &Root) -> Failure {
+    if topology::read(root).is_ok_and(|machine| !machine.processor_groups.is_empty()) {
+        return Failure::unavailable("interrupts of devices cannot be listed or moved on Windows");
+    }
+    let what = "no device interrupts are listed here, in /proc/irq, /sys/kernel/irq or /proc/interrupts";
+    Failure::unavailable(what).next("Many sandboxes hide them: run on a system with the kernel's own /proc and /sys.")
+}
+
 /// Shows interrupts or moves them.
 fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
     let root = root(&task.machine)?;
     let mut listing =
         Listing { counted_s: None, costs: None, irqbalance: irq::irqbalance(&root), interrupts: irq::read(&root) };
     if listing.interrupts.is_empty() {
-        let what = "no device interrupts are listed here, in /proc/irq, /sys/kernel/irq or /proc/interrupts";
-        return Err(Failure::unavailable(what)
-            .next("Many sandboxes hide them: run on a system with the kernel's own /proc and /sys."));
+        return Err(nothing_listed(&root));
     }
     if let Some(moving) = &task.moving {
         let machine = topology::read(&root).map_err(|error| machine::unreadable(&error))?;

@@ -58,6 +58,12 @@ pub struct RunArguments {
     /// What to do about threads that set their own cpus
     #[arg(long, value_enum, value_name = "HOW")]
     pub enforce: Option<EnforcementName>,
+    /// Prefer these cpus instead of restricting the command to them: threads may run elsewhere where the system finds that better (Windows)
+    #[arg(long, conflicts_with_all = ["memory", "rule", "one_per_thread", "roles", "enforce", "cgroup", "verbose"])]
+    pub soft: bool,
+    /// Ask the system not to slow it down to save power: EcoQoS off (Windows)
+    #[arg(long, conflicts_with_all = ["memory", "rule", "one_per_thread", "roles", "enforce", "cgroup", "verbose"])]
+    pub full_speed: bool,
     /// Also hold the command in a control group (cgroup v2 with a delegated cpuset controller), removed when it ends
     #[arg(long)]
     pub cgroup: bool,
@@ -66,7 +72,7 @@ pub struct RunArguments {
     pub verbose: bool,
     /// Place a process that runs already, with all its threads, instead of starting a command
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
-        conflicts_with_all = ["memory", "one_per_thread", "roles", "enforce", "cgroup", "verbose", "command"])]
+        conflicts_with_all = ["memory", "one_per_thread", "roles", "enforce", "soft", "full_speed", "cgroup", "verbose", "command"])]
     pub pid: Option<u32>,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required_unless_present = "pid", trailing_var_arg = true)]

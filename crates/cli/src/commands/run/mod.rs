@@ -6,12 +6,13 @@ pub mod task;
 
 use std::process::Command;
 
-use corewise_sys::spawn;
+use corewise_sys::spawn::{self, Effect, Manner};
 
 use crate::shell::child::task::RunTask;
 use crate::shell::child::{supervise, words};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::this_machine;
+use crate::shell::output::say;
 use crate::shell::placing;
 use crate::shell::run::Run;
 use crate::shell::settings::Settings;
@@ -43,9 +44,37 @@ fn run(task: &RunTask, settings: &Settings) -> Result<Exit, Failure> {
     if task.is_attended() {
         return supervise::run(task, &mut command, settings);
     }
+    if task.is_soft || task.at_full_speed {
+        return in_manner(task, &mut command, settings);
+    }
     // A list or a mask that the kernel takes as it is needs no knowledge of the machine, and no time to get it.
     if !task.wish.at_once()? {
         task.wish.find(&this_machine()?, settings)?.put_in_force()?;
     }
     Err(words::not_started(&task.program, &spawn::replace(&mut command)))
+}
+
+/// Runs the command in the place of corewise, with what only some systems have.
+fn in_manner(task: &RunTask, command: &mut Command, settings: &Settings) -> Result<Exit, Failure> {
+    let options = [
+        (task.is_soft, "--soft", spawn::effect_of_preferred()),
+        (task.at_full_speed, "--full-speed", spawn::effect_of_full_speed()),
+    ];
+    for (_, option, effect) in options.into_iter().filter(|(is_asked, ..)| *is_asked) {
+        match effect {
+            Effect::InForce => {}
+            Effect::Nothing(why) => say(&format!("corewise: {option} has no effect here: {why}")),
+            Effect::Unavailable(why) => {
+                let next = format!("Nothing was started. Without {option} the command runs as usual, restricted to its cpus.");
+                return Err(Failure::unavailable(format!("{option}: {why}")).next(next));
+            }
+        }
+    }
+    let place = task.wish.find(&this_machine()?, settings)?;
+    if !task.is_soft {
+        place.put_in_force()?;
+    }
+    let preferred = task.is_soft.then_some(&place.resolution.cpus);
+    let manner = Manner { preferred, at_full_speed: task.at_full_speed };
+    Err(words::not_started(&task.program, &spawn::replace_in(command, manner)))
 }

@@ -53,6 +53,8 @@ impl RunArguments {
                 EnforcementName::Boundary => Enforcement::Boundary,
                 EnforcementName::Exact => Enforcement::Exact,
             }),
+            is_soft: self.soft,
+            at_full_speed: self.full_speed,
             verbose: self.verbose,
             program,
             arguments: command.collect(),

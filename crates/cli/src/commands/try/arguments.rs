@@ -53,7 +53,7 @@ decision.";
 #[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "follow", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {
     /// A placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; `os` is the OS default, which is always
-    /// tried [default: those that `corewise place --candidates` lists]
+    /// tried; 'EcoQoS off' is the same where Windows may not slow the command down [default: those that `corewise place --candidates` lists]
     #[arg(long, value_name = "EXPR")]
     pub on: Vec<String>,
     /// Try whether it matters to be near this device, by what the system reports: adds near(DEVICE) and !near(DEVICE), to the

@@ -18,10 +18,11 @@ use corewise_model::experiment::Policy;
 use corewise_model::placement::Expression;
 use corewise_model::placement::memory::MemoryPolicy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
-use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, RolePlace, Source, Workload};
+use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, RolePlace, Source, WITHOUT_ECO_QOS, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, Input};
+use corewise_sys::spawn::{self, Effect};
 
 use super::task::{Again, Choice, NewExperiment, PartsTask, Which, choices};
 use crate::draw::printable::named;
@@ -127,9 +128,24 @@ pub fn arms_of(new: &NewExperiment, machine: &Machine, settings: &Settings) -> R
         }
         None => {
             let roles = if has_roles { &roles[..] } else { &[] };
-            arms(&new.choices, &new.memory, (new.threads, roles), machine, settings)
+            let mut arms = arms(&new.choices, &new.memory, (new.threads, roles), machine, settings)?;
+            if is_planned && !has_roles && new.live.is_none() {
+                let is_in_force = spawn::effect_of_full_speed() == Effect::InForce;
+                arms.splice(1..1, Arm::planned_without_eco_qos(machine).filter(|_| is_in_force));
+            }
+            Ok(arms)
         }
     }
+}
+
+/// The arm without EcoQoS where it was asked for.
+fn without_eco_qos() -> Result<Arm, Failure> {
+    match spawn::effect_of_full_speed() {
+        Effect::InForce => {}
+        Effect::Nothing(why) => say(&format!("note: {WITHOUT_ECO_QOS} has no effect here: {why}")),
+        Effect::Unavailable(why) => return Err(Failure::unavailable(format!("--on '{WITHOUT_ECO_QOS}': {why}"))),
+    }
+    Ok(Arm::without_eco_qos())
 }
 
 /// A file of --parts is executed only where nobody else can have written it.
@@ -192,6 +208,7 @@ pub fn arms(
                 }
                 parts::chosen((text, typed), roles, machine, settings).map(|arm| vec![arm])
             }
+            Choice::WithoutEcoQos => without_eco_qos().map(|arm| vec![arm]),
             Choice::Near(device) if roles.is_empty() => near(device, machine, settings).map(Vec::from),
             Choice::Near(device) => parts::near(device, roles, machine, settings).map(Vec::from),
             choice => chosen(choice, machine, settings).map(|arm| vec![arm]),
@@ -357,7 +374,7 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
         let what = format!("experiment {number} is about numbers of threads, not about placements");
         return Err(Failure::usage(what).next("Type its command line again, with --threads."));
     }
-    let is_named = |arm: &Arm| arm.cpus.is_some() || arm.memory.is_some();
+    let is_named = |arm: &Arm| arm.cpus.is_some() || arm.memory.is_some() || arm.at_full_speed;
     let own = || experiment.arms.iter().map(|arm| if is_named(arm) { arm.name.clone() } else { "os".to_owned() });
     let choices =
         if again.choices.is_empty() { choices(&own().collect::<Vec<_>>(), None)? } else { again.choices.clone() };

@@ -14,7 +14,7 @@ use corewise_model::placement::Expression;
 use corewise_model::placement::memory::{MemoryError, MemoryPolicy};
 use corewise_model::placement::roles::{PlacedRole, placed_roles};
 use corewise_model::sample::Finder;
-use corewise_model::trial::{MEMORY_SIGN, Metric, policy_of_kept, policy_of_slots};
+use corewise_model::trial::{MEMORY_SIGN, Metric, WITHOUT_ECO_QOS, policy_of_kept, policy_of_slots};
 
 use super::arguments::TryArguments;
 use crate::shell::failure::{Exit, Failure};
@@ -149,6 +149,8 @@ pub struct SuiteTask {
 pub enum Choice {
     /// The operating system's choice, once more: to see how two equal things compare.
     OperatingSystem,
+    /// The operating system's choice without EcoQoS.
+    WithoutEcoQos,
     /// A placement, as it was typed and as it was understood.
     Placement(String, Box<Expression>),
     /// A placement, or the operating system's choice where there is none, with a memory policy.
@@ -365,6 +367,8 @@ pub fn choices(typed: &[String], near: Option<&str>) -> Result<Vec<Choice>, Fail
             choices.push(Choice::Roles(word.clone(), roles));
         } else if let Some((placement, policy)) = word.rsplit_once(MEMORY_SIGN) {
             choices.push(with_memory(placement.trim(), policy.trim())?);
+        } else if word.trim().eq_ignore_ascii_case(WITHOUT_ECO_QOS) {
+            choices.push(Choice::WithoutEcoQos);
         } else if !word.trim().eq_ignore_ascii_case("os") {
             choices.push(Choice::Placement(word.clone(), Box::new(placing::expression(word)?)));
         } else if std::mem::replace(&mut is_baseline_named, true) {

@@ -12,6 +12,10 @@ pub struct RunTask {
     pub wish: Wish,
     /// What is done about threads that set their own cpus.
     pub enforcement: Option<Enforcement>,
+    /// Whether it prefers its cpus, and is not restricted to them.
+    pub is_soft: bool,
+    /// Whether the system is asked not to slow it down to save power.
+    pub at_full_speed: bool,
     /// Whether to say what is in force, and what was noticed.
     pub verbose: bool,
     /// The command.

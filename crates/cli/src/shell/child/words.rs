@@ -19,7 +19,8 @@ pub fn not_started(program: &OsStr, error: &Error) -> Failure {
         let next = "No process can be started: there are too many (ulimit -u, pids.max), or no memory is left.";
         return Failure::unavailable(what).next(next);
     }
-    let is_path = program.as_encoded_bytes().contains(&b'/');
+    let folder = Path::new(program).parent().filter(|folder| !folder.as_os_str().is_empty());
+    let is_path = folder.is_some() || program.as_encoded_bytes().contains(&b'/');
     if error.kind() == ErrorKind::PermissionDenied && !is_path {
         let next = "A folder of PATH cannot be read by this user, or what is in PATH by this name cannot be executed.";
         return Failure::new(Exit::NotExecutable, what).next(next);

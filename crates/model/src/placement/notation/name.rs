@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::Machine;
+
 /// A way of writing a set of cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Notation {
@@ -69,6 +71,12 @@ impl Notation {
         Self::PowerShell,
         Self::ProcessLasso,
     ];
+
+    /// What a machine's own shell starts a program with: the command prompt where there are processor groups, which only Windows has;
+    /// taskset elsewhere.
+    pub fn of_shell(machine: &Machine) -> Self {
+        if machine.processor_groups.is_empty() { Self::Taskset } else { Self::Windows }
+    }
 
     /// The word that names it: "list", "hex", "taskset" and so on.
     pub const fn name(self) -> &'static str {

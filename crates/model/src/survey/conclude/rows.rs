@@ -59,6 +59,10 @@ pub struct Shares {
     pub off_cpu: f64,
     /// Taken by the hypervisor, where the kernel tells.
     pub stolen: Option<f64>,
+    /// Spent in interrupts, where the system reports that.
+    pub interrupts: Option<f64>,
+    /// Spent in soft interrupts, where the system reports that.
+    pub softirqs: Option<f64>,
 }
 
 /// The rows of a survey, by their lowest cpu.
@@ -173,6 +177,8 @@ fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions)
             system: share(|round| round.thread.system_s),
             off_cpu: share(|round| round.thread.off_cpu_s),
             stolen: stolen(rounds),
+            interrupts: time_share(rounds.iter().filter_map(|round| round.interrupts.as_ref())),
+            softirqs: time_share(rounds.iter().filter_map(|round| round.softirqs.as_ref())),
         },
         marks: marks(conclusions, observation.cpu),
         counts: observation.tail.counts(),
@@ -203,6 +209,13 @@ fn stolen(rounds: &[CpuRound]) -> Option<f64> {
     let told: Vec<(f64, f64)> = rounds.iter().filter_map(|round| Some((round.stolen_s?, round.elapsed_s))).collect();
     let elapsed: f64 = told.iter().map(|(_, elapsed)| elapsed).sum();
     (elapsed > 0.0).then(|| told.iter().map(|(stolen, _)| stolen).sum::<f64>() / elapsed)
+}
+
+/// The share of the time that what was counted took.
+fn time_share<'a>(visits: impl Iterator<Item = &'a Counted>) -> Option<f64> {
+    let timed = visits.filter_map(|counted| Some((counted.time_s?, counted.elapsed_s)));
+    let (time_s, elapsed_s) = timed.fold((0.0, 0.0), |sum, visit| (sum.0 + visit.0, sum.1 + visit.1));
+    (elapsed_s > 0.0).then(|| time_s / elapsed_s)
 }
 
 /// Counts a second by source, most first; equal ones by name. Absent where nothing was counted.
@@ -271,6 +284,8 @@ fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
             system: middle(&|row| row.shares.system),
             off_cpu: middle(&|row| row.shares.off_cpu),
             stolen: known(middle(&|row| row.shares.stolen.unwrap_or(f64::NAN))),
+            interrupts: known(middle(&|row| row.shares.interrupts.unwrap_or(f64::NAN))),
+            softirqs: known(middle(&|row| row.shares.softirqs.unwrap_or(f64::NAN))),
         },
         marks: members[0].marks.clone(),
         counts: members.iter().flat_map(|row| row.counts.iter().copied()).collect(),

@@ -276,6 +276,9 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     if let Some(memory) = &arm.memory {
         return apply_with_memory(arm, memory, &command);
     }
+    if arm.at_full_speed {
+        return vec![Line::new().plain("    ").strong(format!("corewise run --on all --full-speed -- {command}"))];
+    }
     let Some(cpus) = &arm.cpus else { return Vec::new() };
     if let Some(live) = &shown.experiment.workload.live {
         return if arm.roles.is_empty() { apply_live(shown, live, cpus) } else { parts::apply_live(shown, live, arm) };
@@ -286,8 +289,10 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
         lines.into_iter().find_map(|line| line.text.filter(|_| !line.secondary))
     };
     let mut lines = vec![format!("corewise run --on {} -- {command}", in_shell(&arm.name))];
-    lines.extend(text(Notation::Taskset).map(|taskset| format!("{taskset} {command}")));
-    lines.extend(text(Notation::Systemd).map(|unit| format!("{unit}    (systemd)")));
+    if Notation::of_shell(machine) == Notation::Taskset {
+        lines.extend(text(Notation::Taskset).map(|taskset| format!("{taskset} {command}")));
+        lines.extend(text(Notation::Systemd).map(|unit| format!("{unit}    (systemd)")));
+    }
     lines.extend(text(Notation::Windows).map(|start| format!("{start}    (Windows)")));
     lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
 }
