@@ -267,7 +267,8 @@ fn wrong_words(wine: &Wine) -> Result<()> {
 /// That there are results, whatever they are: nothing that is timed under Wine means anything.
 fn measured(wine: &Wine) -> Result<()> {
     let survey = ["survey", "--budget", "2s", "--no-store", "--json"];
-    wine.says(&survey)?.expect(0, &["\"conclusions\"", "this is Wine", "switches of threads", "does not count them"])?;
+    wine.says(&survey)?
+        .expect(0, &["\"conclusions\"", "this is Wine", "switches of threads", "does not count them"])?;
     wine.says(&["links", "--budget", "2s", "--no-store"])?.expect(0, &["compare-and-swap, ns one way"])
 }
 

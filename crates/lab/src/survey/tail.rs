@@ -10,7 +10,7 @@ use corewise_model::stats::order::median;
 use corewise_model::survey::{CpuObservation, Scope, Watch, Work, WorkKind};
 use corewise_model::{CpuSet, Gap, Machine};
 use corewise_sys::clock::Clock;
-use corewise_sys::counts::{Kind, KernelCounts};
+use corewise_sys::counts::{KernelCounts, Kind};
 use corewise_sys::events::Recorder;
 use corewise_sys::thread;
 

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, Machine};
 use crate::placement::memory::{MemoryPolicy, Mode};
+use crate::{CpuSet, Machine};
 
 /// Between a placement and a memory policy, in what arms are called and in what is typed.
 pub const MEMORY_SIGN: char = '@';

@@ -1,9 +1,9 @@
 //! Numbers found in output, how they are judged, and what trials become.
 
 use super::*;
+use crate::experiment::{ArmState, ArmVerdict, Doubt, GuardVerdict, OutReason, Standing, Verdict};
 use crate::facts::CoreType;
 use crate::machine::{Kind, ProcessorGroup};
-use crate::experiment::{ArmState, ArmVerdict, Doubt, GuardVerdict, OutReason, Standing, Verdict};
 use crate::sample::Finder;
 
 fn metric(pattern: Option<&str>, higher_is_better: bool) -> Metric {

@@ -78,7 +78,8 @@ impl KernelCounts {
 
     /// Why something is not counted here; absent where it is.
     pub fn gap(&self, kind: Kind) -> Option<Gap> {
-        let has_cpus = |text: &Option<String>| text.as_ref().is_some_and(|text| !Interrupts::parse(text).cpus.is_empty());
+        let has_cpus =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| !Interrupts::parse(text).cpus.is_empty());
         let (is_counted, file) = match kind {
             Kind::Interrupts => (has_cpus(&self.interrupts), "/proc/interrupts"),
             Kind::SoftInterrupts => (has_cpus(&self.softirqs), "/proc/softirqs"),

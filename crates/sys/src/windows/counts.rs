@@ -140,7 +140,8 @@ impl OfCpu {
 /// A structure of plain numbers for each cpu; nothing of the groups that the kernel refuses.
 fn of_all<T: Copy + Default>(class: i32) -> BTreeMap<u32, T> {
     let groups = 0..NUMBERING.groups.len() as u16;
-    let of_group = |group| of_group::<T>(class, group).into_iter().zip(0_u8..).map(move |(of_cpu, index)| (group, index, of_cpu));
+    let of_group =
+        |group| of_group::<T>(class, group).into_iter().zip(0_u8..).map(move |(of_cpu, index)| (group, index, of_cpu));
     let all = groups.flat_map(of_group);
     all.filter_map(|(group, index, of_cpu)| Some((NUMBERING.cpu(group, index)?, of_cpu))).collect()
 }
@@ -191,13 +192,14 @@ mod tests {
 
     #[test]
     fn counts_and_times_are_those_between_the_readings() {
-        let times = |idle, kernel, user, of_calls, of_interrupts, interrupts| SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION {
-            IdleTime: idle,
-            KernelTime: kernel,
-            UserTime: user,
-            Reserved1: [of_calls, of_interrupts],
-            Reserved2: interrupts,
-        };
+        let times =
+            |idle, kernel, user, of_calls, of_interrupts, interrupts| SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION {
+                IdleTime: idle,
+                KernelTime: kernel,
+                UserTime: user,
+                Reserved1: [of_calls, of_interrupts],
+                Reserved2: interrupts,
+            };
         let events = |deferred_calls| Events { deferred_calls, ..Events::default() };
         // The counters are of 32 bits, and begin again.
         let then = OfCpu::new(&times(0, 0, 0, 0, 0, u32::MAX - 9), &events(7));
@@ -218,7 +220,8 @@ mod tests {
         let (before, after) = (moment(OfCpu::default(), None, 0), moment(OfCpu::default(), Some("8.0"), 1));
         assert_eq!(after.since(&before, 3), Happened::default());
         let why = |moment: &KernelCounts| Kind::ALL.map(|kind| moment.gap(kind).map(|gap| gap.why));
-        let [wine, stolen] = ["Wine 8.0 does not count them", "Windows does not report it"].map(|why| Some(why.to_owned()));
+        let [wine, stolen] =
+            ["Wine 8.0 does not count them", "Windows does not report it"].map(|why| Some(why.to_owned()));
         assert_eq!(why(&after), [wine.clone(), wine, stolen.clone()]);
         assert_eq!(why(&before), [None, None, stolen]);
     }

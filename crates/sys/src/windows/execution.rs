@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use windows_sys::Win32::System::Threading::GetProcessTimes;
 
+use super::cpuset;
 use super::handle::Handle;
 use super::job::Job;
+use super::memory_policy::Policy;
 use super::missing::unavailable;
-use super::thread::used;
-use super::cpuset;
 use super::spawn::{Start, start_in};
+use super::thread::used;
 pub use crate::values::execution::{
     ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
 };
-use super::memory_policy::Policy;
 use crate::values::written::Written;
 
 /// What was written is handed on so often. The end of the command is noticed at once.

@@ -16,8 +16,7 @@ pub struct Preferred(Vec<u32>);
 impl Preferred {
     pub fn new(cpus: &CpuSet) -> io::Result<Self> {
         let (sets, _) = cpu_sets(&processors::cpu_sets().unwrap_or_default());
-        let is_wanted =
-            |set: &&CpuSetOf| NUMBERING.cpu(set.group, set.index).is_some_and(|cpu| cpus.contains(cpu));
+        let is_wanted = |set: &&CpuSetOf| NUMBERING.cpu(set.group, set.index).is_some_and(|cpu| cpus.contains(cpu));
         let identifiers: Vec<u32> = sets.iter().filter(is_wanted).map(|set| set.identifier).collect();
         if identifiers.len() < cpus.len() {
             return Err(io::Error::other(format!("the system has no cpu set for each of cpus {cpus}")));

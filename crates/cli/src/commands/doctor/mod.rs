@@ -161,7 +161,11 @@ fn interrupts(uncounted: &[(Kind, Gap)]) -> Vec<Check> {
     let gaps = uncounted.iter().filter(|(kind, _)| *kind != Kind::StolenTime);
     let missing: Vec<Check> = gaps.map(|(_, gap)| of_gap(gap)).collect();
     if missing.is_empty() {
-        return vec![check("interrupt counts", State::Good, "the kernel counts interrupts and soft interrupts for each cpu")];
+        return vec![check(
+            "interrupt counts",
+            State::Good,
+            "the kernel counts interrupts and soft interrupts for each cpu",
+        )];
     }
     missing
 }

@@ -65,7 +65,8 @@ fn in_manner(task: &RunTask, command: &mut Command, settings: &Settings) -> Resu
             Effect::InForce => {}
             Effect::Nothing(why) => say(&format!("corewise: {option} has no effect here: {why}")),
             Effect::Unavailable(why) => {
-                let next = format!("Nothing was started. Without {option} the command runs as usual, restricted to its cpus.");
+                let next =
+                    format!("Nothing was started. Without {option} the command runs as usual, restricted to its cpus.");
                 return Err(Failure::unavailable(format!("{option}: {why}")).next(next));
             }
         }
