@@ -42,11 +42,7 @@ unsafe extern "system" {
 /// that were not queued.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Events {
-    switches: u32,
-    deferred_calls: u32,
-    others: [u32; 4],
-}
+struct Events([u32; 6]);
 
 /// What the kernel keeps of a cpu: times in units of 100 ns, of which that in the kernel holds the idle one and those of interrupts and of
 /// deferred procedure calls.
@@ -132,7 +128,7 @@ impl OfCpu {
             in_deferred_calls,
             in_interrupts,
             interrupts: times.Reserved2,
-            deferred_calls: events.deferred_calls,
+            deferred_calls: events.0[1],
         }
     }
 }
@@ -200,7 +196,7 @@ mod tests {
                 Reserved1: [of_calls, of_interrupts],
                 Reserved2: interrupts,
             };
-        let events = |deferred_calls| Events { deferred_calls, ..Events::default() };
+        let events = |deferred_calls| Events([0, deferred_calls, 0, 0, 0, 0]);
         // The counters are of 32 bits, and begin again.
         let then = OfCpu::new(&times(0, 0, 0, 0, 0, u32::MAX - 9), &events(7));
         let now = OfCpu::new(&times(15_000_000, 17_000_000, 3_000_000, 200_000, 400_000, 90), &events(57));

@@ -131,7 +131,8 @@ pub fn arms_of(new: &NewExperiment, machine: &Machine, settings: &Settings) -> R
             let mut arms = arms(&new.choices, &new.memory, (new.threads, roles), machine, settings)?;
             if is_planned && !has_roles && new.live.is_none() {
                 let is_in_force = spawn::effect_of_full_speed() == Effect::InForce;
-                arms.splice(1..1, Arm::planned_without_eco_qos(machine).filter(|_| is_in_force));
+                let planned = Arm::planned_without_eco_qos(machine).filter(|_| is_in_force);
+                planned.into_iter().for_each(|arm| arms.insert(1, arm));
             }
             Ok(arms)
         }
