@@ -15,7 +15,7 @@ mod log;
 mod look;
 mod place;
 mod target;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 mod undo;
 

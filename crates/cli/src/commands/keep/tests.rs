@@ -221,6 +221,7 @@ fn units_have_the_program_and_nothing_to_fill_in() {
 }
 
 /// A rule from an experiment matches what /proc shows of its program, and never all that an interpreter runs.
+#[cfg(unix)]
 #[test]
 fn a_program_that_was_tried_is_matched_as_the_system_shows_it() {
     use std::os::unix::fs::PermissionsExt as _;
