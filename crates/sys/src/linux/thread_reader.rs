@@ -95,7 +95,8 @@ impl ThreadReader {
         known.sort_by_key(|thread| thread.number);
         for number in numbers(&self.folder) {
             let own = known.binary_search_by_key(&number, |thread| thread.number);
-            let thread = own.map_or_else(|_| Thread::new(&self.folder, number), |place| std::mem::take(&mut known[place]));
+            let thread =
+                own.map_or_else(|_| Thread::new(&self.folder, number), |place| std::mem::take(&mut known[place]));
             self.threads.push(thread);
         }
         self.is_listed = true;
@@ -122,7 +123,8 @@ impl Thread {
             read => read.ok().and_then(|bytes| Account::times_in(std::str::from_utf8(bytes).ok()?)),
         };
         let (on_cpu_ns, waited_ns) = times.unzip();
-        let has_rested = |last: &&ThreadLook| times.is_some() && (last.on_cpu_ns, last.waited_ns) == (on_cpu_ns, waited_ns);
+        let has_rested =
+            |last: &&ThreadLook| times.is_some() && (last.on_cpu_ns, last.waited_ns) == (on_cpu_ns, waited_ns);
         if let Some(last) = self.last.as_ref().filter(has_rested).filter(|_| !is_whole) {
             return Ok(Some(last.clone()));
         }
@@ -248,12 +250,12 @@ mod tests {
             std::fs::write(own.join("schedstat"), times).unwrap();
         };
         let mut reader = ThreadReader::in_folder(folder.path(), 7);
-        for (cpu, times) in [(1, "10 0 1"), (2, "20 0 2"), (3, "20 5 3")] {
+        for (cpu, times) in [(1, "10 0 1"), (2, "20 0 2"), (3, "20 5 3"), (4, "30 5 4")] {
             write(cpu, times);
             assert_eq!(read(&mut reader)[0].cpu, cpu, "after it ran or waited: {times}");
         }
-        write(4, "20 5 3");
-        let cpus: Vec<u32> = (0..LOOKS_AT_REST).map(|_| read(&mut reader)[0].cpu).collect();
-        assert!(cpus.contains(&3) && cpus.last() == Some(&4), "while it rests: {cpus:?}");
+        write(5, "30 5 4");
+        let cpus = [(); LOOKS_AT_REST].map(|()| read(&mut reader)[0].cpu);
+        assert_eq!(cpus, [4, 4, 4, 5], "while it rests");
     }
 }
