@@ -27,6 +27,8 @@ const LOOKS: usize = 200;
 /// Of a cpu, at two moments a second.
 const LARGEST_SHARE: f64 = 0.01;
 const LARGEST_FIRST_MS: f64 = 150.0;
+/// After this long none will come.
+const LONGEST_FIRST: Duration = Duration::from_secs(60);
 /// The number of the recorded program.
 const PROCESS: u32 = 4_000_000;
 
@@ -147,7 +149,8 @@ fn first(corewise: &Path, crowd: &str) -> Result<bool> {
         while !seen.windows(7).any(|bytes| bytes == b"THREADS") {
             let mut bytes = [0; 4096];
             let count = screen.read(&mut bytes)?;
-            ensure!(count > 0, "it ended: {}", String::from_utf8_lossy(&seen));
+            let is_alive = count > 0 && begun.elapsed() < LONGEST_FIRST;
+            ensure!(is_alive, "no screen with threads: {}", String::from_utf8_lossy(&seen));
             seen.extend_from_slice(&bytes[..count]);
         }
         times.push(begun.elapsed().as_secs_f64() * 1e3);
