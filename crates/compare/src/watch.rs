@@ -27,6 +27,8 @@ const LOOKS: usize = 200;
 /// Of a cpu, at two moments a second.
 const LARGEST_SHARE: f64 = 0.01;
 const LARGEST_FIRST_MS: f64 = 150.0;
+/// After this long none will come.
+const LONGEST_FIRST: Duration = Duration::from_secs(60);
 /// The number of the recorded program.
 const PROCESS: u32 = 4_000_000;
 
@@ -52,8 +54,10 @@ fn measured(corewise: &Path, folder: &Path, each: Duration) -> Result<bool> {
         "{CPUS} cpus, {SOURCES} sources of interrupts, a program of {THREADS} threads, from files: {look_us:.0} us of a cpu a look"
     );
     let this = std::env::current_exe()?;
-    let mut crowd =
-        Command::new(this).args(["keep-actor", "sleep", &THREADS.to_string()]).stdout(Stdio::null()).spawn()?;
+    // It stays until its input ends.
+    let mut crowd = Command::new(this);
+    crowd.args(["keep-actor", "sleep", &THREADS.to_string()]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut crowd = crowd.spawn()?;
     let number = crowd.id().to_string();
     let held =
         shares(corewise, &number, &recording, each, look_us).and_then(|shares| Ok(shares & first(corewise, &number)?));
@@ -142,10 +146,11 @@ fn first(corewise: &Path, crowd: &str) -> Result<bool> {
         let mut program = OnTerminal::start(corewise, &["watch", "--pid", crowd])?;
         let mut seen = Vec::new();
         let screen = program.0.stdout.as_mut().context("it has a screen")?;
-        while !seen.windows(10).any(|bytes| bytes == b"INTERRUPTS") {
+        while !seen.windows(7).any(|bytes| bytes == b"THREADS") {
             let mut bytes = [0; 4096];
             let count = screen.read(&mut bytes)?;
-            ensure!(count > 0, "it ended: {}", String::from_utf8_lossy(&seen));
+            let is_alive = count > 0 && begun.elapsed() < LONGEST_FIRST;
+            ensure!(is_alive, "no screen with threads: {}", String::from_utf8_lossy(&seen));
             seen.extend_from_slice(&bytes[..count]);
         }
         times.push(begun.elapsed().as_secs_f64() * 1e3);

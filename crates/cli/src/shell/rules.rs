@@ -130,7 +130,8 @@ impl Rules {
             return Err(Failure::usage(format!("there is a rule {} already", rule.name))
                 .next(format!("Remove it with `corewise keep remove {}`, or choose another name.", rule.name)));
         }
-        let is_folder = self.place.is_dir() || self.of_system && self.place.extension().is_none();
+        let is_file = self.place.exists() || self.place.extension().is_some_and(|extension| extension == "toml");
+        let is_folder = self.place.is_dir() || self.of_system && !is_file;
         let file = if is_folder { self.place.join(WRITTEN) } else { self.place.clone() };
         let before = if file.symlink_metadata().is_ok() { text(&file)? } else { String::new() };
         let after = corewise_model::keep::added(&before, rule).map_err(|error| unedited(&file, &error))?;
@@ -203,4 +204,19 @@ fn unedited(file: &Path, error: &EditError) -> Failure {
 
 fn unwritten(file: &Path, error: &std::io::Error) -> Failure {
     Failure::unavailable(format!("cannot write {}: {error}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_rule_of_the_system_makes_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = Rules { place: folder.path().join("corewise/rules.d"), of_system: true };
+        let text = "[[rule]]\nname = \"web\"\nmatch = { exe = \"/usr/bin/web\" }\non = \"0\"\n";
+        let rule = corewise_model::keep::rules(text).unwrap().remove(0);
+        assert_eq!(all.add(&rule).unwrap(), all.place.join(WRITTEN));
+        assert_eq!(all.read().unwrap(), [rule]);
+    }
 }

@@ -15,6 +15,9 @@ use super::task::{folder_count, numbers};
 
 /// Neither file has more.
 const MOST_BYTES: usize = 1 << 10;
+/// A thread that has not run since the last look is looked at whole each time this many looks are over: its state and its masks may be
+/// changed by others. The kernel takes longer for these than for its times.
+const LOOKS_AT_REST: usize = 4;
 
 /// A reader of one process's threads.
 #[derive(Debug)]
@@ -26,19 +29,23 @@ pub struct ThreadReader {
     is_live: bool,
     threads: Vec<Thread>,
     is_listed: bool,
+    /// So many were made.
+    looks: usize,
     /// Whether files stay open: not where this process may not have so many.
     keeps: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Thread {
     number: u32,
     stat: Kept,
     schedstat: Kept,
+    /// What was seen the last time.
+    last: Option<ThreadLook>,
 }
 
 /// A file that stays open, where this process may have so many.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Kept {
     path: String,
     file: Option<File>,
@@ -53,7 +60,7 @@ impl ThreadReader {
     /// Of a process in a folder of the form of /proc.
     pub fn in_folder(proc: &Path, process: u32) -> Self {
         let folder = format!("{}/{process}/task", proc.display());
-        Self { process, folder, is_live: false, threads: Vec::new(), is_listed: false, keeps: true }
+        Self { process, folder, is_live: false, threads: Vec::new(), is_listed: false, looks: 0, keeps: true }
     }
 
     /// Appends what each thread did so far, in the order of their starts. False where there is none: the process has ended.
@@ -62,8 +69,11 @@ impl ThreadReader {
             self.list();
         }
         let before = into.len();
+        self.looks += 1;
         for index in 0..self.threads.len() {
-            match self.threads[index].look(self.process, self.is_live, self.keeps) {
+            // In turn, so that each look takes as long.
+            let is_whole = (self.looks + index).is_multiple_of(LOOKS_AT_REST);
+            match self.threads[index].look(self.process, is_whole, self.is_live, self.keeps) {
                 Ok(look) => into.extend(look),
                 Err(error) if are_too_many(&error) && self.keeps => {
                     self.keeps = false;
@@ -85,7 +95,8 @@ impl ThreadReader {
         known.sort_by_key(|thread| thread.number);
         for number in numbers(&self.folder) {
             let own = known.binary_search_by_key(&number, |thread| thread.number);
-            let thread = own.map_or_else(|_| Thread::new(&self.folder, number), |place| known[place].take());
+            let thread =
+                own.map_or_else(|_| Thread::new(&self.folder, number), |place| std::mem::take(&mut known[place]));
             self.threads.push(thread);
         }
         self.is_listed = true;
@@ -95,42 +106,42 @@ impl ThreadReader {
 impl Thread {
     fn new(folder: &str, number: u32) -> Self {
         let kept = |file: &str| Kept { path: format!("{folder}/{number}/{file}"), file: None };
-        Self { number, stat: kept("stat"), schedstat: kept("schedstat") }
-    }
-
-    /// It, with an empty one in its place.
-    fn take(&mut self) -> Self {
-        let empty = || Kept { path: String::new(), file: None };
-        let take = |kept: &mut Kept| std::mem::replace(kept, empty());
-        Self { number: self.number, stat: take(&mut self.stat), schedstat: take(&mut self.schedstat) }
+        Self { number, stat: kept("stat"), schedstat: kept("schedstat"), last: None }
     }
 
     fn close(&mut self) {
         (self.stat.file, self.schedstat.file) = (None, None);
     }
 
-    /// What it did so far; nothing where it only waits for its parent to notice that it has ended.
-    fn look(&mut self, process: u32, is_live: bool, keeps: bool) -> io::Result<Option<ThreadLook>> {
+    /// What it did so far; nothing where it only waits for its parent to notice that it has ended. Where it has not run since the last
+    /// look, that is taken for this one, unless a whole look is asked for.
+    fn look(&mut self, process: u32, is_whole: bool, is_live: bool, keeps: bool) -> io::Result<Option<ThreadLook>> {
         let mut bytes = [0; MOST_BYTES];
-        let text = String::from_utf8_lossy(self.stat.read(&mut bytes, keeps)?).into_owned();
-        let stat = Stat::parse(&text).filter(|stat| !stat.has_ended);
-        let Some((stat, (is_runnable, cpu))) = stat.zip(Stat::place_in(&text)) else { return Ok(None) };
         let times = match self.schedstat.read(&mut bytes, keeps) {
             Err(error) if are_too_many(&error) => return Err(error),
             // Absent without CONFIG_SCHED_INFO.
             read => read.ok().and_then(|bytes| Account::times_in(std::str::from_utf8(bytes).ok()?)),
         };
-        Ok(Some(ThreadLook {
+        let (on_cpu_ns, waited_ns) = times.unzip();
+        let has_rested =
+            |last: &&ThreadLook| times.is_some() && (last.on_cpu_ns, last.waited_ns) == (on_cpu_ns, waited_ns);
+        if let Some(last) = self.last.as_ref().filter(has_rested).filter(|_| !is_whole) {
+            return Ok(Some(last.clone()));
+        }
+        let text = String::from_utf8_lossy(self.stat.read(&mut bytes, keeps)?).into_owned();
+        let stat = Stat::parse(&text).filter(|stat| !stat.has_ended);
+        self.last = stat.zip(Stat::place_in(&text)).map(|(stat, (is_runnable, cpu))| ThreadLook {
             process,
             thread: self.number,
             start_ticks: stat.start_ticks,
             name: stat.name,
             cpu,
             is_runnable,
-            on_cpu_ns: times.map(|(on_cpu_ns, _)| on_cpu_ns),
-            waited_ns: times.map(|(_, waited_ns)| waited_ns),
+            on_cpu_ns,
+            waited_ns,
             allowed: if is_live { affinity::of(self.number).ok() } else { None },
-        }))
+        });
+        Ok(self.last.clone())
     }
 }
 
@@ -225,5 +236,26 @@ mod tests {
         };
         assert_eq!(looks[0], expected, "without an account");
         assert_eq!(looks[1], ThreadLook { thread: 71, on_cpu_ns: Some(500), waited_ns: Some(20), ..expected });
+    }
+
+    #[test]
+    fn a_thread_that_ran_is_seen_at_once_and_one_that_rests_in_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("7/task/7");
+        std::fs::create_dir_all(&own).unwrap();
+        let write = |cpu: u32, times: &str| {
+            let stat =
+                format!("7 (a) S 1 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 9 1 2 3 4 5 6 7 8 9 0 0 0 0 0 0 17 {cpu} 0 0");
+            std::fs::write(own.join("stat"), stat).unwrap();
+            std::fs::write(own.join("schedstat"), times).unwrap();
+        };
+        let mut reader = ThreadReader::in_folder(folder.path(), 7);
+        for (cpu, times) in [(1, "10 0 1"), (2, "20 0 2"), (3, "20 5 3"), (4, "30 5 4")] {
+            write(cpu, times);
+            assert_eq!(read(&mut reader)[0].cpu, cpu, "after it ran or waited: {times}");
+        }
+        write(5, "30 5 4");
+        let cpus = [(); LOOKS_AT_REST].map(|()| read(&mut reader)[0].cpu);
+        assert_eq!(cpus, [4, 4, 4, 5], "while it rests");
     }
 }
