@@ -8,14 +8,14 @@ use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
 use corewise_model::placement::Context;
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::input::{Input, SETTINGS_BYTES};
-use corewise_sys::output;
+use corewise_sys::{files, output};
 
 use super::failure::Failure;
 use super::machine::this_machine;
 use super::settings::Settings;
 
-/// The folder of the system's rules.
-const OF_SYSTEM: &str = "/etc/corewise/rules.d";
+/// Where the system's rules are in the folder of its settings.
+const OF_SYSTEM: &str = "corewise/rules.d";
 /// The file of the system's rules that `corewise keep add` writes.
 const WRITTEN: &str = "corewise.toml";
 
@@ -35,11 +35,17 @@ impl Rules {
     /// The rules that are meant: those that were named, the system's where that was said or root asks, the user's otherwise.
     ///
     /// # Errors
-    /// Where neither `XDG_CONFIG_HOME` nor `HOME` says where the user's are.
+    /// Where neither `XDG_CONFIG_HOME` nor `HOME` says where the user's are, and where this system has no folder for its own.
     pub fn of(named: Option<&Path>, of_system: bool, settings: &Settings) -> Result<Self, Failure> {
         let place = match (named, of_system) {
             (Some(path), _) => path.to_owned(),
-            (None, true) => PathBuf::from(OF_SYSTEM),
+            (None, true) => {
+                let what = "this system has no folder for rules about the processes of all users";
+                let settings = files::system_settings().ok_or_else(|| {
+                    Failure::unavailable(what).next("Name a file or folder with --rules PATH.")
+                })?;
+                settings.join(OF_SYSTEM)
+            }
             (None, false) => {
                 let what = "there are no rules: neither XDG_CONFIG_HOME nor HOME is set";
                 let config = settings.config.as_ref().ok_or_else(|| Failure::unavailable(what))?;
@@ -188,11 +194,11 @@ impl Rules {
 fn text(file: &Path) -> Result<String, Failure> {
     let input = Input::open(file, SETTINGS_BYTES).map_err(Failure::unavailable)?;
     if let Some(why) = input.writers() {
-        let file = file.display();
         return Err(Failure::unavailable(format!(
-            "the rules in {file} do not count: {why}, so somebody else can have written them"
+            "the rules in {} do not count: {why}, so somebody else can have written them",
+            file.display()
         ))
-        .next(format!("Make file and folder yours alone: chmod go-w {file}")));
+        .next(format!("Make file and folder yours alone: {}", files::how_to_make_private(file))));
     }
     input.text().map_err(Failure::unavailable)
 }

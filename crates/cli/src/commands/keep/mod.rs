@@ -77,7 +77,7 @@ impl Run for KeepArguments {
                 keeper::running(settings)?.reload();
                 Ok(())
             }
-            Some(KeepCommand::Unit) => print_text(&unit::unit(of_system)),
+            Some(KeepCommand::Unit) => unit::unit(of_system).and_then(|unit| print_text(&unit)),
         }
         .map(|()| Exit::Done)
     }
@@ -294,7 +294,7 @@ fn why(id: u32, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
 
 /// Where the mask of a process begins, if it has one: those that descend from one another have it until something sets another.
 fn origin(process: &Process) -> Option<Origin> {
-    let mask = process.threads.first().map(|thread| thread.cpus.clone())?;
+    let mask = affinity::of(process.id).ok()?;
     if process.reachable.is_subset(&mask) {
         return None;
     }

@@ -215,7 +215,7 @@ fn a_rule_is_what_was_typed() {
 #[test]
 fn units_have_the_program_and_nothing_to_fill_in() {
     for (of_system, words) in [(true, "keep run --system"), (false, "keep run --user")] {
-        let unit = unit::unit(of_system);
+        let unit = unit::unit(of_system).unwrap();
         assert!(unit.contains(words) && !unit.contains("PROGRAM"), "{unit}");
     }
 }
