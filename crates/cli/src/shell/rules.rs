@@ -8,6 +8,7 @@ use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
 use corewise_model::placement::Context;
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::processes::HAVE_CONTROL_GROUPS;
 use corewise_sys::{files, output};
 
 use super::failure::Failure;
@@ -183,11 +184,19 @@ impl Rules {
         let needs_costs = expressions().any(|on| on.0.needs_memory_costs());
         let memory_costs = if needs_costs { settings.memory_costs(&machine) } else { None }.unwrap_or_default();
         let machine = Machine { allowed: machine.online.clone(), groups, memory_costs, ..machine };
-        Ok(resolve(
-            &all,
-            &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref(), worth: worth.as_ref() },
-        ))
+        let context =
+            Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref(), worth: worth.as_ref() };
+        let mut resolved = resolve(&all, &context);
+        for rule in resolved.iter_mut().filter(|rule| !HAVE_CONTROL_GROUPS && needs_control_groups(&rule.rule)) {
+            let what = "it matches nothing, since processes have neither units nor control groups on this system";
+            rule.problem.get_or_insert_with(|| what.to_owned());
+        }
+        Ok(resolved)
     }
+}
+
+fn needs_control_groups(rule: &Rule) -> bool {
+    rule.matches.unit.is_some() || rule.matches.cgroup.is_some()
 }
 
 /// The text of a file of rules that nobody else can have written.

@@ -213,10 +213,37 @@ mod tests {
         assert_eq!(change.revert().unwrap().as_deref(), Some("it has ended"));
     }
 
+    /// As of a process of a system where processes have masks: another one plays its thread.
+    #[test]
+    fn threads_with_cpus_of_their_own_get_them_again_unless_somebody_set_them_since() {
+        let all = affinity::current().unwrap();
+        let (Some(first), Some(last)) = (all.lowest(), all.highest()) else { return };
+        if first == last {
+            return println!("skipped: one cpu alone leaves nothing to change");
+        }
+        let [first, last] = [first, last].map(CpuSet::of);
+        let mut children = [(); 2].map(|()| Command::new("sleep").arg("1000").spawn().unwrap());
+        let [process, thread] = [0, 1].map(|index| {
+            let id: u32 = children[index].id();
+            Process { id, start_ticks: Stat::of(id).unwrap().unwrap().start_ticks }
+        });
+        let change = AffinityChange::new(process, process, first.clone()).unwrap();
+        for (own, meanwhile, gets) in [(&last, &first, &last), (&first, &first, &first), (&last, &last, &last), (&first, &last, &last)] {
+            let change = AffinityChange { own_masks: vec![OwnMask { thread, cpus: own.clone() }], ..change.clone() };
+            affinity::set(thread.id, meanwhile).unwrap();
+            assert_eq!(change.revert().unwrap(), None);
+            assert_eq!(affinity::of(thread.id).unwrap(), *gets, "{own} was {meanwhile}");
+        }
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
     #[test]
     fn journals_of_earlier_versions_give_nothing_in_turn() {
         let line = r#"{"thread":{"id":7,"start_ticks":9},"name":"x","old":"0-3","new":"0"}"#;
         let change: AffinityChange = serde_json::from_str(line).unwrap();
-        assert!(change.in_turn.is_empty() && !serde_json::to_string(&change).unwrap().contains("in_turn"));
+        assert!(change.in_turn.is_empty() && change.own_masks.is_empty() && !serde_json::to_string(&change).unwrap().contains("in_turn"));
     }
 }

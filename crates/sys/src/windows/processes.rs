@@ -16,6 +16,8 @@ pub use crate::values::processes::{Executable, Facts, Thread};
 /// A command line has at most 32,767 units; the structure that says where it is comes before it.
 const LONGEST_COMMAND_LINE_BYTES: usize = (32 << 10) * 2 + size_of::<UNICODE_STRING>();
 
+pub const HAVE_CONTROL_GROUPS: bool = false;
+
 /// The numbers of all processes.
 pub fn all() -> Vec<u32> {
     snapshot::processes().unwrap_or_default().into_iter().map(|entry| entry.id).collect()

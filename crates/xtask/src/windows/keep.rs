@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::{Check, Said, Wine, compile};
 
-pub const CHECKS: [Check; 8] = [
+pub const CHECKS: [Check; 9] = [
     ("run --pid places a process, and undo gives it back", placed_by_hand),
     ("keep holds what runs and what is started, and gives all back", held),
     ("keep leaves alone what stays inside", stays_inside),
@@ -20,6 +20,7 @@ pub const CHECKS: [Check; 8] = [
     ("keep run that was killed is undone", killed),
     ("threads and children get their own cpus back", own_masks),
     ("keep reloads, releases and says why", asked),
+    ("a rule by unit matches nothing, and says so", unit_of_nothing),
     ("rules that somebody else may write are refused", writable),
 ];
 
@@ -192,8 +193,8 @@ fn placed_by_hand(wine: &Wine) -> Result<()> {
     said.expect(0, &["by-hand.exe (", "on cpus 1\n", &by_hand, "corewise undo"])?;
     lives.has("masks 2 2")?;
     wine.says(&["run", "--on", "1", "--pid", &lives.number])?.expect(0, &["all were there already"])?;
-    wine.says(&["undo", "--dry-run"])?.expect(0, &["by-hand.exe", "from 1 back to "])?;
-    wine.says(&["undo"])?.expect(0, &["by-hand.exe", "corewise run --pid"])?;
+    wine.says(&["undo", "--dry-run", WIDE[0], WIDE[1]])?.expect(0, &["by-hand.exe", "from 1 back to "])?;
+    wine.says(&["undo", WIDE[0], WIDE[1]])?.expect(0, &["by-hand.exe", "corewise run --pid"])?;
     lives.has_all()?;
     wine.says(&["undo"])?.expect(0, &["Nothing to undo"])?;
     wine.says(&["run", "--on", "1", "--pid", "999999"])?.expect(3, &["there is no process 999999"])?;
@@ -296,6 +297,14 @@ fn asked(wine: &Wine) -> Result<()> {
     wine.says(&["keep", "unit"])?.expect(3, &["Register-ScheduledTask"])?;
     stop(keeper)?;
     lives.has_all()
+}
+
+fn unit_of_nothing(wine: &Wine) -> Result<()> {
+    let rules = "[[rule]]\nname = \"unit\"\nmatch = { unit = \"a.service\" }\non = \"0\"\n";
+    fs::write(rules_file(wine)?, rules)?;
+    let nothing = "neither units nor control groups";
+    wine.says(&["keep", WIDE[0], WIDE[1]])?.expect(0, &[nothing])?;
+    wine.says(&["keep", "plan"])?.expect(0, &[nothing, "No process matches"])
 }
 
 /// Wine makes an access list of this system's rights.

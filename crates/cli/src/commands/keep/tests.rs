@@ -244,7 +244,7 @@ fn a_program_that_was_tried_is_matched_as_the_system_shows_it() {
     let script = of("./run.sh").unwrap();
     assert!(script.exe.is_none() && script.argv.unwrap().matches("./run.sh"));
     assert_eq!(of("no-such-program").unwrap().exe, Some(Glob::new("*/no-such-program")));
-    for interpreter in ["sh", "/bin/sh", "python3.12", "wine64"] {
+    for interpreter in ["sh", "/bin/sh", "python3.12", "wine64", "python3.exe", "pwsh.exe"] {
         assert!(of(interpreter).unwrap_err().what.contains("runs many programs"), "{interpreter}");
     }
 }
