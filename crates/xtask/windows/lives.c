@@ -1,6 +1,6 @@
 /* Lives until its standard input ends, and prints its masks whenever they change: that of the process, and that of its second thread.
  *
- *     lives.exe [WORD]          reads commands, a line each:  own MASK · thread MASK · child
+ *     lives.exe [WORD]          reads commands, a line each:  own MASK · thread MASK · child · busy
  *     lives.exe set PID MASK    sets the mask of another process
  *
  * A child prints the same lines after "child ", and ends with it. Masks are hexadecimal. */
@@ -21,6 +21,11 @@ static unsigned long long of_second(void) {
 static DWORD WINAPI sleeps(void *unused) {
     Sleep(INFINITE);
     return 0;
+}
+
+static DWORD WINAPI is_busy(void *unused) {
+    for (volatile unsigned count = 0;; count++) {
+    }
 }
 
 static DWORD WINAPI watches(void *unused) {
@@ -77,6 +82,8 @@ int main(int count, char **arguments) {
             affinity.Mask = mask;
             SetThreadGroupAffinity(second, &affinity, NULL);
         }
+        if (!strncmp(line, "busy", 4))
+            CreateThread(NULL, 0, is_busy, NULL, 0, NULL);
         if (!strncmp(line, "child", 5))
             start_child();
     }

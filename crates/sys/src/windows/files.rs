@@ -11,7 +11,7 @@ use windows_sys::Win32::Security::{
     DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, OWNER_SECURITY_INFORMATION,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_READ_ATTRIBUTES, FILE_SHARE_DELETE, FILE_SHARE_READ,
+    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES, FILE_SHARE_READ,
     FILE_SHARE_WRITE, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, READ_CONTROL, UnlockFileEx,
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
@@ -42,7 +42,7 @@ answers! {
 
 /// Who may change a file or folder besides this user, administrators and the system.
 pub fn writers(path: &Path) -> io::Result<Option<String>> {
-    others_with(&opened_to_ask(path, true, FILE_SHARE_DELETE)?, access_list::WRITE)
+    others_with(&opened_to_ask(path, true)?, access_list::WRITE)
 }
 
 /// The same of an open file.
@@ -73,14 +73,22 @@ pub(super) fn others_with(file: &File, rights: u32) -> io::Result<Option<String>
     }))
 }
 
-/// Opens a file or folder to ask whose it is. Others may read and write it meanwhile, and delete or rename it, or a folder above it, only
-/// where that is given.
-pub(super) fn opened_to_ask(path: &Path, follow: bool, deletion: u32) -> io::Result<File> {
+/// Opens a file or folder to ask whose it is.
+pub(super) fn opened_to_ask(path: &Path, follow: bool) -> io::Result<File> {
     let link = if follow { 0 } else { FILE_FLAG_OPEN_REPARSE_POINT };
     OpenOptions::new()
         .access_mode(READ_CONTROL | FILE_READ_ATTRIBUTES)
-        .share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE | deletion)
         .custom_flags(FILE_FLAG_BACKUP_SEMANTICS | link)
+        .open(path)
+}
+
+/// Opens a folder that is no link, so that nobody deletes or renames it meanwhile, nor a folder above it: others may only read and write in it.
+/// The kernel minds that only of who may list it.
+pub(super) fn held_folder(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .access_mode(READ_CONTROL | FILE_READ_ATTRIBUTES | FILE_LIST_DIRECTORY)
+        .share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE)
+        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT)
         .open(path)
 }
 

@@ -8,10 +8,10 @@ use std::os::windows::io::AsRawHandle as _;
 use std::path::{Path, PathBuf};
 
 use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_OPEN_REPARSE_POINT, FILE_SHARE_DELETE, GetFileInformationByHandle,
+    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_OPEN_REPARSE_POINT, GetFileInformationByHandle,
 };
 
-use super::files::{opened_to_ask, others_with, writers_of};
+use super::files::{held_folder, opened_to_ask, others_with, writers_of};
 use super::handle::checked;
 use super::missing::missing;
 use crate::access_list;
@@ -38,7 +38,7 @@ impl FolderHandle {
                 (_, Some(_)) => access_list::REPLACE,
                 (_, None) => access_list::REPLACE & !access_list::DELETE,
             };
-            if let Some(why) = others_with(&opened_to_ask(way, false, FILE_SHARE_DELETE)?, rights)? {
+            if let Some(why) = others_with(&opened_to_ask(way, false)?, rights)? {
                 return Err(FolderError::Foreign(format!("{} {why}", shown(way))));
             }
         }
@@ -51,7 +51,7 @@ impl FolderHandle {
 
     pub fn any(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
-        let held = opened_to_ask(&path, false, 0)?;
+        let held = held_folder(&path)?;
         match held.metadata()?.is_dir() {
             true => Ok(Self { path, _held: held }),
             false => Err(io::Error::from(io::ErrorKind::NotADirectory)),
@@ -108,7 +108,7 @@ impl FolderHandle {
 
     /// Whether a name is that of an open file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
-        let named = opened_to_ask(&self.path.join(name), false, FILE_SHARE_DELETE);
+        let named = opened_to_ask(&self.path.join(name), false);
         named.and_then(|named| Ok(identity(&named)? == identity(file)?)).unwrap_or(false)
     }
 

@@ -12,8 +12,9 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::{Check, Said, Wine, compile};
 
-pub const CHECKS: [Check; 9] = [
+pub const CHECKS: [Check; 10] = [
     ("run --pid places a process, and undo gives it back", placed_by_hand),
+    ("try places a running process, and gives it back", tried),
     ("keep holds what runs and what is started, and gives all back", held),
     ("keep leaves alone what stays inside", stays_inside),
     ("keep releases what leaves its cpus, and corrects an exact rule", leaves),
@@ -199,6 +200,23 @@ fn placed_by_hand(wine: &Wine) -> Result<()> {
     wine.says(&["undo"])?.expect(0, &["Nothing to undo"])?;
     wine.says(&["run", "--on", "1", "--pid", "999999"])?.expect(3, &["there is no process 999999"])?;
     wine.says(&["run", "--on", "60", "--pid", &lives.number])?.expect(3, &["60"])
+}
+
+/// The metric is the same everywhere; that it is placed and given back is what counts.
+fn tried(wine: &Wine) -> Result<()> {
+    let mut lives = Lives::start(wine, "tried.exe")?;
+    lives.running.say("busy")?;
+    let asked = ["try", "--on", "0", "--on", "1", "--metric", "cpu-time", "--slot", "0.2s", "--budget", "8s", "--no-store"];
+    let said = wine.says(&[&asked[..], &["--seed", "1", "--pid", &lives.number]].concat())?;
+    ensure!(matches!(said.status, Some(0 | 1)), "it ended with {:?}: {}{}", said.status, said.text, said.error);
+    lives.has("masks 1 1")?;
+    lives.has("masks 2 2")?;
+    // It has all again: otherwise the thread's own mask would be beside another one.
+    lives.running.say("thread 1")?;
+    lives.has(&format!("masks {:x} 1", all()))?;
+    wine.says(&["undo"])?.expect(0, &["Nothing to undo"])?;
+    let waits = wine.says(&["try", "--on", "0", "--metric", "run-delay", "--pid", &lives.number])?;
+    waits.expect(3, &["run-delay is not known here"])
 }
 
 fn held(wine: &Wine) -> Result<()> {
