@@ -95,7 +95,8 @@ pub fn foreign(descriptor: &[u8], user: &Sid, rights: u32) -> Option<Foreign> {
     }
     let Some(list) = list else { return Some(Foreign::IsOpen) };
     let Some(entries) = entries(list) else { return Some(Foreign::Unreadable) };
-    let other = entries.into_iter().find(|(mask, sid)| mask & rights != 0 && !is_trusted(sid) && !sid.is_owner_rights());
+    let other =
+        entries.into_iter().find(|(mask, sid)| mask & rights != 0 && !is_trusted(sid) && !sid.is_owner_rights());
     other.map(|(_, sid)| Foreign::Writable(sid))
 }
 
@@ -195,7 +196,10 @@ mod tests {
         }
         // As C:\ has it: everybody may make folders there, and nobody replace one.
         assert_eq!(check(&user(), &of(&[(0, 0, READ | 4, users.clone())]), REPLACE), None);
-        assert_eq!(check(&user(), &of(&[(0, 0, 0x40, users.clone())]), REPLACE), Some(Foreign::Writable(users.clone())));
+        assert_eq!(
+            check(&user(), &of(&[(0, 0, 0x40, users.clone())]), REPLACE),
+            Some(Foreign::Writable(users.clone()))
+        );
         assert_eq!(check(&users, &private, WRITE), Some(Foreign::BelongsTo(users)));
     }
 

@@ -42,9 +42,8 @@ impl Rules {
             (Some(path), _) => path.to_owned(),
             (None, true) => {
                 let what = "this system has no folder for rules about the processes of all users";
-                let settings = files::system_settings().ok_or_else(|| {
-                    Failure::unavailable(what).next("Name a file or folder with --rules PATH.")
-                })?;
+                let settings = files::system_settings()
+                    .ok_or_else(|| Failure::unavailable(what).next("Name a file or folder with --rules PATH."))?;
                 settings.join(OF_SYSTEM)
             }
             (None, false) => {

@@ -228,7 +228,9 @@ mod tests {
             Process { id, start_ticks: Stat::of(id).unwrap().unwrap().start_ticks }
         });
         let change = AffinityChange::new(process, process, first.clone()).unwrap();
-        for (own, meanwhile, gets) in [(&last, &first, &last), (&first, &first, &first), (&last, &last, &last), (&first, &last, &last)] {
+        for (own, meanwhile, gets) in
+            [(&last, &first, &last), (&first, &first, &first), (&last, &last, &last), (&first, &last, &last)]
+        {
             let change = AffinityChange { own_masks: vec![OwnMask { thread, cpus: own.clone() }], ..change.clone() };
             affinity::set(thread.id, meanwhile).unwrap();
             assert_eq!(change.revert().unwrap(), None);
@@ -244,6 +246,10 @@ mod tests {
     fn journals_of_earlier_versions_give_nothing_in_turn() {
         let line = r#"{"thread":{"id":7,"start_ticks":9},"name":"x","old":"0-3","new":"0"}"#;
         let change: AffinityChange = serde_json::from_str(line).unwrap();
-        assert!(change.in_turn.is_empty() && change.own_masks.is_empty() && !serde_json::to_string(&change).unwrap().contains("in_turn"));
+        assert!(
+            change.in_turn.is_empty()
+                && change.own_masks.is_empty()
+                && !serde_json::to_string(&change).unwrap().contains("in_turn")
+        );
     }
 }

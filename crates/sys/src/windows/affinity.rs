@@ -11,8 +11,8 @@ pub(super) use super::opened::one_mask;
 use super::opened::{self, Opened};
 use super::processors::{NUMBERING, masks};
 use super::task;
-pub use crate::values::affinity::OwnMask;
 use crate::values::affinity as values;
+pub use crate::values::affinity::OwnMask;
 
 /// This thread: a constant, which needs no closing.
 fn this_thread() -> Handle {

@@ -61,9 +61,8 @@ pub(super) fn executable(process: &Handle) -> io::Result<PathBuf> {
     let mut path = vec![0_u16; LONGEST_PATH];
     let mut length = path.len() as u32;
     // SAFETY: the kernel writes at most `length` units into the buffer.
-    let call = unsafe {
-        QueryFullProcessImageNameW(process.raw(), PROCESS_NAME_WIN32, path.as_mut_ptr(), &raw mut length)
-    };
+    let call =
+        unsafe { QueryFullProcessImageNameW(process.raw(), PROCESS_NAME_WIN32, path.as_mut_ptr(), &raw mut length) };
     checked(call)?;
     Ok(from_wide(&path).replace('\\', "/").into())
 }

@@ -47,7 +47,7 @@ fn facts(id: u32, birth: Birth, process: &Handle) -> io::Result<Facts> {
         name: name.unwrap_or_default(),
         executable: match executable {
             Ok(path) => Executable::File { path, device: 0, inode: 0 },
-            // As of System and Registry, which are the kernel's.
+            // Of System, which is the kernel's.
             Err(_) if id <= task::SYSTEM => Executable::Kernel,
             Err(error) => Executable::Unreadable(error.to_string()),
         },

@@ -43,7 +43,9 @@ impl Running {
         let (sender, lines) = channel();
         let (output, errors) = (child.stdout.take().context("no output")?, child.stderr.take().context("no errors")?);
         let errors_to = sender.clone();
-        thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        thread::spawn(move || {
+            BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
         thread::spawn(move || {
             BufReader::new(errors).lines().map_while(Result::ok).try_for_each(|line| errors_to.send(line))
         });
@@ -206,7 +208,8 @@ fn placed_by_hand(wine: &Wine) -> Result<()> {
 fn tried(wine: &Wine) -> Result<()> {
     let mut lives = Lives::start(wine, "tried.exe")?;
     lives.running.say("busy")?;
-    let asked = ["try", "--on", "0", "--on", "1", "--metric", "cpu-time", "--slot", "0.2s", "--budget", "8s", "--no-store"];
+    let asked =
+        ["try", "--on", "0", "--on", "1", "--metric", "cpu-time", "--slot", "0.2s", "--budget", "8s", "--no-store"];
     let said = wine.says(&[&asked[..], &["--seed", "1", "--pid", &lives.number]].concat())?;
     ensure!(matches!(said.status, Some(0 | 1)), "it ended with {:?}: {}{}", said.status, said.text, said.error);
     lives.has("masks 1 1")?;

@@ -180,9 +180,8 @@ fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (typed_name, name) = (name_of(&typed), file.as_deref().map_or_else(|| name_of(&typed), name_of));
     let is_end = |end: char| end.is_ascii_digit() || end == '.';
-    let is_interpreter = |name: &str| {
-        INTERPRETERS.contains(&name.strip_suffix(".exe").unwrap_or(name).trim_end_matches(is_end))
-    };
+    let is_interpreter =
+        |name: &str| INTERPRETERS.contains(&name.strip_suffix(".exe").unwrap_or(name).trim_end_matches(is_end));
     if is_interpreter(&typed_name) || is_interpreter(&name) {
         return Err(Failure::usage(format!("the experiment ran {typed_name}, which runs many programs"))
             .next("Name the one that is meant, such as --match 'argv=*/script.py'."));
