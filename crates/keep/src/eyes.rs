@@ -11,7 +11,7 @@ use corewise_sys::processes::{self, Executable, Facts};
 use corewise_sys::{affinity, cpuset, task};
 
 /// How often all processes are looked at where there are no events.
-const POLL: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_secs(1);
 
 /// Whose processes are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,12 +160,7 @@ pub fn whole(process: Process) -> Process {
 pub fn has_drifted(process: u32, held: &Held) -> bool {
     let has_other_mask =
         |(thread, known): (&u32, &HeldThread)| affinity::of(*thread).ok().as_ref() != Some(&known.seen);
-    has_other_threads(process, held.threads.len()) || held.threads.iter().any(has_other_mask)
-}
-
-/// Whether threads were started or ended since a process had so many.
-pub fn has_other_threads(process: u32, count: usize) -> bool {
-    task::thread_count(process) != Some(count)
+    task::has_other_than(process, held.threads.len()) || held.threads.iter().any(has_other_mask)
 }
 
 /// All processes that are kept, as they are now.

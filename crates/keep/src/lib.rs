@@ -20,7 +20,7 @@ use corewise_model::worth::Speed;
 use corewise_sys::SysError;
 use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::change::Journal;
-use corewise_sys::cpuset;
+use corewise_sys::{cpuset, task};
 use tracing::{info, warn};
 
 use authors::Authors;
@@ -353,7 +353,7 @@ impl Daemon<'_> {
             }
         }
         self.log_news(&process, now);
-        !places.is_empty() && eyes::has_other_threads(id, process.threads.len())
+        !places.is_empty() && task::has_other_than(id, process.threads.len())
     }
 
     /// Logs what was noted of a process just now.

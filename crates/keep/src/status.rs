@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Status<'a> {
     /// How long it runs; times of processes count from its beginning.
     pub running: Duration,
-    /// How it sees processes begin: "by events", or "by looking at all every 2 s" and why.
+    /// How it sees processes begin: "by events", or "by looking at all every 1 s" and why.
     pub sight: String,
     /// Why it is not known who sets a mask; absent where it is.
     pub author_gap: Option<String>,

@@ -21,12 +21,13 @@ pub struct WorthMap {
 impl WorthMap {
     /// Makes the map in a folder; it is removed when this is dropped.
     pub fn create(folder: &Path, every: Duration, machine: &Machine, speeds: Vec<Speed>) -> io::Result<Self> {
+        let time = ProcessorTime::open()?;
         let board = Board::new(machine, speeds);
         let records = u32::try_from(board.records().len()).map_err(io::Error::other)?;
         let interval_ms = u32::try_from(every.as_millis()).map_err(io::Error::other)?;
         let head = Head { records, interval_ms, writer: std::process::id() };
         let writer = WorthWriter::create(folder, &head)?;
-        Ok(Self { writer, board, time: ProcessorTime::open()?, every, due: Instant::now() })
+        Ok(Self { writer, board, time, every, due: Instant::now() })
     }
 
     /// Takes the machine as it is now, and what a survey says of it now.

@@ -26,6 +26,11 @@ pub enum LabError {
     /// An experiment with a command has no running processes.
     #[error("this experiment runs a command, and places no running processes")]
     NotLive,
+    /// A metric that this system does not count.
+    #[error(
+        "run-delay is not known here: this system does not count for how long threads wait for a cpu. Compare cpu-time, or a metric of the program"
+    )]
+    NoWaitingTime,
     /// An experiment without parts has no services.
     #[error("this experiment starts no services")]
     NoParts,

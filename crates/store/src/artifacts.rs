@@ -297,7 +297,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
     let Ok(folder) = folder.canonicalize() else { return Ok(path) };
     let path = folder.join(name);
-    let is_ours = folder.metadata().is_ok_and(|folder| files::writers(&folder).is_none());
+    let is_ours = files::writers(&folder).is_ok_and(|others| others.is_none());
     Ok(if is_ours { path.canonicalize().unwrap_or(path) } else { path })
 }
 

@@ -43,7 +43,7 @@ impl Input {
     pub fn open(path: &Path, most_bytes: u64) -> Result<Self, SysError> {
         let failed = |source| SysError::Read { path: path.to_owned(), source };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let follow = folder.metadata().is_ok_and(|folder| files::writers(&folder).is_none());
+        let follow = files::writers(folder).is_ok_and(|others| others.is_none());
         let file = files::open_to_read(path, follow).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
@@ -59,12 +59,12 @@ impl Input {
     /// Who else may have written it, in a sentence: the file, or the folder that it lies in, belongs to somebody else, or others may write
     /// there. Nothing where only this user and root may: what it says may be executed.
     pub fn writers(&self) -> Option<String> {
-        let of = |what: &str, metadata: io::Result<std::fs::Metadata>| match metadata {
-            Ok(metadata) => files::writers(&metadata).map(|why| format!("{what} {why}")),
+        let of = |what: &str, others: io::Result<Option<String>>| match others {
+            Ok(others) => others.map(|why| format!("{what} {why}")),
             Err(error) => Some(format!("{what} cannot be looked at: {error}")),
         };
-        let folder = self.path.canonicalize().and_then(|path| path.parent().unwrap_or(Path::new("/")).metadata());
-        of("the file", self.file.metadata()).or_else(|| of("its folder", folder))
+        let folder = self.path.canonicalize().and_then(|path| files::writers(path.parent().unwrap_or(Path::new("/"))));
+        of("the file", files::writers_of(&self.file)).or_else(|| of("its folder", folder))
     }
 
     /// All its lines, those that are not UTF-8 too.

@@ -5,6 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
+use crate::os::files;
 use crate::os::folder_handle::{FolderError, FolderHandle};
 
 /// The lock, held; given back with this value, or with the process, however that ends.
@@ -19,7 +20,7 @@ pub struct Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if std::process::id() == self.process {
-            let _ = self.file.unlock();
+            let _ = files::unlock(&self.file);
         }
     }
 }
@@ -53,7 +54,7 @@ pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<Taken> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => folder.open_own(name)?,
         made => made?,
     };
-    match file.try_lock() {
+    match files::try_lock(&file) {
         Ok(()) => {
             file.set_len(0)?;
             writeln!(file, "{}", std::process::id())?;
@@ -62,7 +63,6 @@ pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<Taken> {
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
             file.rewind()?;
-            // Where a lock keeps others from reading too, its holder stays unknown.
             let _ = file.take(32).read_to_string(&mut text);
             Ok(Taken::Held(text.trim().parse().ok()))
         }

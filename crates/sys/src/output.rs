@@ -48,7 +48,7 @@ fn follow(path: &Path, links: u32) -> io::Result<PathBuf> {
         if links == 0 {
             return Err(io::Error::other("there are too many links on the way"));
         }
-        if let Some(why) = files::writers(&folder.metadata()?) {
+        if let Some(why) = files::writers(&folder)? {
             let (link, folder) = (at.display(), folder.display());
             return Err(io::Error::other(format!("{link} is a link, and its folder {folder} {why}")));
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use corewise_model::worth::{HEADER_WORDS, Head, RECORD_WORDS, Record};
 
-use crate::os::files::{make_readable, open_to_read, writers};
+use crate::os::files::{make_readable, open_to_read, writers_of};
 use crate::os::folder_handle::{FolderError, FolderHandle};
 pub use crate::os::processor_time::ProcessorTime;
 use crate::os::shared_words::SharedWords;
@@ -121,7 +121,7 @@ impl WorthReader {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
-        if let Some(why) = writers(&file.metadata()?) {
+        if let Some(why) = writers_of(&file)? {
             return Err(io::Error::other(format!("the map of worth {why}")));
         }
         let other = || io::Error::other("the map of worth has another layout: another version of corewise writes it");

@@ -1,6 +1,7 @@
 //! `cargo xtask windows`: builds the program for Windows and runs it under Wine: its screens, what it reports of this machine, and commands
 //! that it starts, as a program in C sees them. What Wine cannot show is not tested here (docs/windows.md).
 
+mod keep;
 mod units;
 
 use std::fs;
@@ -60,7 +61,7 @@ pub fn run(native: &Path) -> Result<Summary> {
         Err(error) => summary.fail(format!("Windows: {name}: {error:#}")),
     };
     count("screens of described machines", screens::are_same(native, || wine.corewise(&[])));
-    for (name, check) in CHECKS {
+    for (name, check) in CHECKS.into_iter().chain(keep::CHECKS) {
         count(name, check(&wine));
     }
     Ok(summary)

@@ -72,7 +72,7 @@ fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<St
 /// Whether a store is read as a whole before anything else: one that was named, or that others may write. The user's own at its
 /// usual place is checked by `corewise doctor`, since it may be large.
 fn is_checked(path: &Path, settings: &Settings) -> bool {
-    settings.named_store.is_some() || fs::metadata(path).is_ok_and(|metadata| files::writers(&metadata).is_some())
+    settings.named_store.is_some() || files::writers(path).is_ok_and(|others| others.is_some())
 }
 
 /// The opening that brings a store up to date is the only one that knows.

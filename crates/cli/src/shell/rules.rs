@@ -8,14 +8,15 @@ use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
 use corewise_model::placement::Context;
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::input::{Input, SETTINGS_BYTES};
-use corewise_sys::output;
+use corewise_sys::processes::HAVE_CONTROL_GROUPS;
+use corewise_sys::{files, output};
 
 use super::failure::Failure;
 use super::machine::this_machine;
 use super::settings::Settings;
 
-/// The folder of the system's rules.
-const OF_SYSTEM: &str = "/etc/corewise/rules.d";
+/// Where the system's rules are in the folder of its settings.
+const OF_SYSTEM: &str = "corewise/rules.d";
 /// The file of the system's rules that `corewise keep add` writes.
 const WRITTEN: &str = "corewise.toml";
 
@@ -35,11 +36,16 @@ impl Rules {
     /// The rules that are meant: those that were named, the system's where that was said or root asks, the user's otherwise.
     ///
     /// # Errors
-    /// Where neither `XDG_CONFIG_HOME` nor `HOME` says where the user's are.
+    /// Where neither `XDG_CONFIG_HOME` nor `HOME` says where the user's are, and where this system has no folder for its own.
     pub fn of(named: Option<&Path>, of_system: bool, settings: &Settings) -> Result<Self, Failure> {
         let place = match (named, of_system) {
             (Some(path), _) => path.to_owned(),
-            (None, true) => PathBuf::from(OF_SYSTEM),
+            (None, true) => {
+                let what = "this system has no folder for rules about the processes of all users";
+                let settings = files::system_settings()
+                    .ok_or_else(|| Failure::unavailable(what).next("Name a file or folder with --rules PATH."))?;
+                settings.join(OF_SYSTEM)
+            }
             (None, false) => {
                 let what = "there are no rules: neither XDG_CONFIG_HOME nor HOME is set";
                 let config = settings.config.as_ref().ok_or_else(|| Failure::unavailable(what))?;
@@ -178,22 +184,30 @@ impl Rules {
         let needs_costs = expressions().any(|on| on.0.needs_memory_costs());
         let memory_costs = if needs_costs { settings.memory_costs(&machine) } else { None }.unwrap_or_default();
         let machine = Machine { allowed: machine.online.clone(), groups, memory_costs, ..machine };
-        Ok(resolve(
-            &all,
-            &Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref(), worth: worth.as_ref() },
-        ))
+        let context =
+            Context { machine: &machine, reachable: &machine.online, quiet: quiet.as_ref(), worth: worth.as_ref() };
+        let mut resolved = resolve(&all, &context);
+        for rule in resolved.iter_mut().filter(|rule| !HAVE_CONTROL_GROUPS && needs_control_groups(&rule.rule)) {
+            let what = "it matches nothing, since processes have neither units nor control groups on this system";
+            rule.problem.get_or_insert_with(|| what.to_owned());
+        }
+        Ok(resolved)
     }
+}
+
+fn needs_control_groups(rule: &Rule) -> bool {
+    rule.matches.unit.is_some() || rule.matches.cgroup.is_some()
 }
 
 /// The text of a file of rules that nobody else can have written.
 fn text(file: &Path) -> Result<String, Failure> {
     let input = Input::open(file, SETTINGS_BYTES).map_err(Failure::unavailable)?;
     if let Some(why) = input.writers() {
-        let file = file.display();
         return Err(Failure::unavailable(format!(
-            "the rules in {file} do not count: {why}, so somebody else can have written them"
+            "the rules in {} do not count: {why}, so somebody else can have written them",
+            file.display()
         ))
-        .next(format!("Make file and folder yours alone: chmod go-w {file}")));
+        .next(format!("Make file and folder yours alone: {}", files::how_to_make_private(file))));
     }
     input.text().map_err(Failure::unavailable)
 }

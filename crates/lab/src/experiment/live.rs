@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use corewise_model::sample::{Kind, Meter, SampleError, Seen};
 use corewise_model::trial::{Arm, Limit, Live, Metric, Observed, Outcome, REST, SlotLength, Workload, slot_length};
+use corewise_sys::accounts::has_waiting_time;
 use corewise_sys::change::Journal;
 use corewise_sys::process::Process;
 use corewise_sys::signals;
@@ -85,7 +86,7 @@ impl<'a> LiveRunner<'a> {
     /// A runner for processes that are alive. Nothing is changed before the first trial.
     ///
     /// # Errors
-    /// [`LabError::Meter`] where a metric cannot be looked for.
+    /// [`LabError::Meter`] where a metric cannot be looked for, [`LabError::NoWaitingTime`] where it is not counted here.
     pub fn new(
         workload: &Workload,
         arms: &[Arm],
@@ -106,6 +107,9 @@ impl<'a> LiveRunner<'a> {
         signals::notice_stops();
         let all = || std::iter::once(&metric_meter).chain(&guards).chain(limits.iter().map(|(_, meter)| meter));
         let with_accounts = all().any(|meter| meter.kind().is_proxy());
+        if !has_waiting_time() && all().any(|meter| meter.kind() == Kind::RunDelay) {
+            return Err(LabError::NoWaitingTime);
+        }
         Ok(Self {
             names: Names::new(&workload.thread_roles)?,
             reader: Reader::new(&live.source, with_accounts, stop),

@@ -7,7 +7,7 @@ use corewise_model::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use super::look::Look;
-use crate::os::affinity;
+use crate::os::affinity::{self, OwnMask};
 use crate::os::cpuset;
 use crate::os::process::{self, Process, Stat};
 
@@ -31,6 +31,9 @@ pub struct AffinityChange {
     /// Other cpus that it may be given in turn, as long as this change is open: having these, too, is because of this change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_turn: Vec<CpuSet>,
+    /// Where it is a process as a whole: its threads that had fewer cpus of their own, and get those again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_masks: Vec<OwnMask>,
     /// When this was decided, in the kernel's ticks since boot: what has these cpus and started before does not have them from here.
     #[serde(default)]
     pub at_ticks: u64,
@@ -63,6 +66,7 @@ impl AffinityChange {
             was_all,
             new,
             in_turn: Vec::new(),
+            own_masks: affinity::own_masks(thread.id),
             at_ticks: process::ticks_since_boot(),
         })
     }
@@ -138,12 +142,21 @@ impl AffinityChange {
         })
     }
 
+    /// Whether a thread with cpus of its own has what setting its process left it of them: all of the process's where that was none.
+    fn explains_own(&self, own: &OwnMask) -> bool {
+        let rest = own.cpus.intersection(&self.new);
+        affinity::of(own.thread.id).is_ok_and(|now| now == if rest.is_empty() { self.new.clone() } else { rest })
+    }
+
     /// The kernel keeps of the old cpus what is still online and in the cpuset. A thread that ends meanwhile needs nothing.
     pub(super) fn revert(&self) -> io::Result<Option<String>> {
+        let to_restore: Vec<&OwnMask> = self.own_masks.iter().filter(|own| self.explains_own(own)).collect();
         let now = match self.thread.restrict(&self.before()) {
             Err(error) if affinity::has_ended(&error) => return Ok(Some("it has ended".to_owned())),
             now => now?,
         };
+        // One that has ended meanwhile needs none.
+        to_restore.into_iter().for_each(|own| drop(own.thread.restrict(&own.cpus)));
         Ok((!self.was_all && now != self.old).then(|| cut(&now).to_string()))
     }
 }
@@ -200,10 +213,43 @@ mod tests {
         assert_eq!(change.revert().unwrap().as_deref(), Some("it has ended"));
     }
 
+    /// As of a process of a system where processes have masks: another one plays its thread.
+    #[test]
+    fn threads_with_cpus_of_their_own_get_them_again_unless_somebody_set_them_since() {
+        let all = affinity::current().unwrap();
+        let (Some(first), Some(last)) = (all.lowest(), all.highest()) else { return };
+        if first == last {
+            return println!("skipped: one cpu alone leaves nothing to change");
+        }
+        let [first, last] = [first, last].map(CpuSet::of);
+        let mut children = [(); 2].map(|()| Command::new("sleep").arg("1000").spawn().unwrap());
+        let [process, thread] = [0, 1].map(|index| {
+            let id: u32 = children[index].id();
+            Process { id, start_ticks: Stat::of(id).unwrap().unwrap().start_ticks }
+        });
+        let change = AffinityChange::new(process, process, first.clone()).unwrap();
+        for (own, meanwhile, gets) in
+            [(&last, &first, &last), (&first, &first, &first), (&last, &last, &last), (&first, &last, &last)]
+        {
+            let change = AffinityChange { own_masks: vec![OwnMask { thread, cpus: own.clone() }], ..change.clone() };
+            affinity::set(thread.id, meanwhile).unwrap();
+            assert_eq!(change.revert().unwrap(), None);
+            assert_eq!(affinity::of(thread.id).unwrap(), *gets, "{own} was {meanwhile}");
+        }
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
     #[test]
     fn journals_of_earlier_versions_give_nothing_in_turn() {
         let line = r#"{"thread":{"id":7,"start_ticks":9},"name":"x","old":"0-3","new":"0"}"#;
         let change: AffinityChange = serde_json::from_str(line).unwrap();
-        assert!(change.in_turn.is_empty() && !serde_json::to_string(&change).unwrap().contains("in_turn"));
+        assert!(
+            change.in_turn.is_empty()
+                && change.own_masks.is_empty()
+                && !serde_json::to_string(&change).unwrap().contains("in_turn")
+        );
     }
 }

@@ -47,10 +47,9 @@ pub(super) fn give_back(gone: &[AffinityChange], open: &[AffinityChange]) -> BTr
 
 /// The threads of a process and of all that descends from it, each with its process.
 fn members(process: u32) -> Vec<(u32, u32)> {
-    let own = task::threads(process).into_iter().map(|thread| (process, thread));
-    let descendants = task::descendants(process).into_iter();
-    let theirs = descendants.flat_map(|child| child.threads.into_iter().map(move |thread| (child.number, thread)));
-    own.chain(theirs).collect()
+    let descendants = task::descendants(process).into_iter().map(|child| child.number);
+    let all = std::iter::once(process).chain(descendants);
+    all.flat_map(|process| task::inheriting(process).into_iter().map(move |thread| (process, thread))).collect()
 }
 
 /// The thread and the cpus that it would have, if it has its present ones from one of these changes and from none that stays. `family` is

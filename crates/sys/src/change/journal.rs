@@ -11,6 +11,7 @@ use super::place::Place;
 use super::undo::{Change, Undone};
 use crate::error::SysError;
 use crate::lock::Lock;
+use crate::os::files;
 
 /// The changes of this process. Its file is made with the first change and removed with the last undoing, or at the end ([`Journal::stay`]).
 ///
@@ -176,7 +177,7 @@ fn begin(place: Place) -> io::Result<Log> {
     let (nameless, file) = place.create(&header)?;
     // The lock says that this process lives, wherever it is asked from. Some network file systems have none; then only
     // the process number tells.
-    let _ = file.try_lock();
+    let _ = files::try_lock(&file);
     let begun = Log::begin(place.clone(), nameless.clone(), file, header);
     let named = begun.and_then(|mut log| log.give_name().map(|()| log));
     named.inspect_err(|_| drop(place.remove(&nameless)))

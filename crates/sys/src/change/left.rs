@@ -11,6 +11,7 @@ use super::log::{Entry, Log};
 use super::place::Place;
 use super::undo::{Change, Meanwhile, Undone};
 use crate::error::SysError;
+use crate::os::files;
 use crate::os::process::{boot_id, host_name, number_space};
 
 /// How a journal stands.
@@ -64,7 +65,7 @@ pub fn left_in(folder: &Path) -> Result<Vec<Result<Left, SysError>>, SysError> {
 
 fn open(place: &Place, name: &OsStr) -> io::Result<Left> {
     // Whoever gets the lock knows that the owner is gone, and keeps others from undoing the same journal.
-    let (file, lock) = place.open(name, |file: &File| match file.try_lock() {
+    let (file, lock) = place.open(name, |file: &File| match files::try_lock(file) {
         Ok(()) => Lock::Got,
         Err(TryLockError::WouldBlock) => Lock::Taken,
         Err(TryLockError::Error(_)) => Lock::Unsupported,

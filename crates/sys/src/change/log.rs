@@ -10,6 +10,7 @@ use super::heirs;
 use super::lines::{Header, Line};
 use super::place::Place;
 use super::undo::{Change, Meanwhile, Outcome, Undone};
+use crate::os::files;
 
 /// The largest journal that is read, and written, in bytes; an entry takes a few hundred.
 pub(super) const LARGEST_BYTES: u64 = 16 << 20;
@@ -142,7 +143,7 @@ pub(super) struct Log {
 impl Drop for Log {
     fn drop(&mut self) {
         if std::process::id() == self.process {
-            let _ = self.file.unlock();
+            let _ = files::unlock(&self.file);
         }
     }
 }
@@ -249,7 +250,7 @@ impl Log {
             }
         }
         let (nameless, mut file) = self.place.create(header)?;
-        let _ = file.try_lock();
+        let _ = files::try_lock(&file);
         let written = file.write_all(&text).and_then(|()| file.sync_all());
         let named = written.and_then(|()| self.place.rename(&nameless, &self.name));
         named.inspect_err(|_| drop(self.place.remove(&nameless)))?;

@@ -5,6 +5,7 @@ use std::io;
 use corewise_model::CpuSet;
 
 use crate::values::affinity as values;
+pub use crate::values::affinity::OwnMask;
 
 /// No kernel has wider masks, in words of 64 cpus.
 const WIDEST_WORDS: usize = 1 << 16;
@@ -70,6 +71,19 @@ fn filled(thread: u32, words: &mut [u64]) -> io::Result<CpuSet> {
 /// Whether an error of [`set`] or [`of`] says that the thread has ended.
 pub fn has_ended(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// The threads that lose cpus of their own where a mask is set by this number: none, since it is one thread's.
+pub fn own_masks(_thread: u32) -> Vec<OwnMask> {
+    Vec::new()
+}
+
+/// Who may place processes that are not this user's.
+pub const WHO_PLACES_OTHERS: &str = "only root, or who has CAP_SYS_NICE,";
+
+/// The command that gives a process other cpus, with all its threads: taskset(1).
+pub fn by_hand(process: u32, cpus: &CpuSet) -> String {
+    format!("taskset -apc {cpus} {process}")
 }
 
 /// The cpu that the calling thread runs on at this moment: getcpu(2).

@@ -1,7 +1,7 @@
 //! Whose files are, who may use them, and what is no file.
 
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{
@@ -94,9 +94,24 @@ pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
     })
 }
 
-/// Who may change a file or folder besides this user and root; nothing where nobody may. A group may that has the number of its user:
-/// many systems give each user such a group, with nobody else in it.
-pub fn writers(metadata: &Metadata) -> Option<String> {
+/// Who may change a file or folder besides this user and root; nothing where nobody may. Links are followed. A group may that has the number
+/// of its user: many systems give each user such a group, with nobody else in it.
+///
+/// # Errors
+/// Where it cannot be looked at.
+pub fn writers(path: &Path) -> io::Result<Option<String>> {
+    path.metadata().map(|metadata| others(&metadata))
+}
+
+/// The same of an open file.
+///
+/// # Errors
+/// Where it cannot be looked at.
+pub fn writers_of(file: &File) -> io::Result<Option<String>> {
+    file.metadata().map(|metadata| others(&metadata))
+}
+
+fn others(metadata: &Metadata) -> Option<String> {
     let (user, mode) = (metadata.uid(), metadata.mode());
     if user != 0 && user != effective_user() {
         return Some(format!("belongs to user {user}"));
@@ -107,6 +122,32 @@ pub fn writers(metadata: &Metadata) -> Option<String> {
         0o020 => Some(format!("may be written by group {}", metadata.gid())),
         _ => Some("may be written by everybody".to_owned()),
     }
+}
+
+/// How to make a file or folder this user's alone, as a command.
+pub fn how_to_make_private(path: &Path) -> String {
+    format!("chmod go-w {}", path.display())
+}
+
+/// Locks a file for this process, unless another one has locked it; who reads or writes it is not kept from that.
+///
+/// # Errors
+/// [`TryLockError::WouldBlock`] where another one has; otherwise what the kernel says.
+pub fn try_lock(file: &File) -> Result<(), TryLockError> {
+    file.try_lock()
+}
+
+/// Gives the lock of a file back.
+///
+/// # Errors
+/// What the kernel says.
+pub fn unlock(file: &File) -> io::Result<()> {
+    file.unlock()
+}
+
+/// The folder of what is set up for all users of this system; nothing where there is none.
+pub fn system_settings() -> Option<PathBuf> {
+    Some(PathBuf::from("/etc"))
 }
 
 /// Why a file or folder may hold what another user wrote; nothing where only this user may write there.

@@ -17,6 +17,9 @@ const LONGEST_ARGUMENTS_BYTES: u64 = 64 << 10;
 /// What the kinds of units end in that have processes of their own: systemd.unit(5).
 const WITH_PROCESSES: [&str; 5] = [".service", ".scope", ".socket", ".mount", ".swap"];
 
+/// Whether processes are in control groups, and in units of a service manager.
+pub const HAVE_CONTROL_GROUPS: bool = true;
+
 /// The numbers of all processes that this one can see, in the order of their numbers.
 pub fn all() -> Vec<u32> {
     numbers("/proc")

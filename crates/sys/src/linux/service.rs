@@ -20,6 +20,11 @@ pub fn notify(socket: &OsStr, state: &str) -> io::Result<()> {
     if sent == state.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
+/// The command that lets another one be started whenever this user logs on, where there is no systemd that takes units.
+pub fn at_logon(_program: &str, _arguments: &str) -> Option<String> {
+    None
+}
+
 /// Whether standard error goes to the journal of the service manager, which says so in `JOURNAL_STREAM`, "DEVICE:INODE" (systemd.exec(5)):
 /// a program that was started with the variable may have been given another file since.
 pub fn logs_to_journal() -> bool {

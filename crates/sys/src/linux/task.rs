@@ -70,6 +70,16 @@ pub fn threads(process: u32) -> Vec<u32> {
     numbers(&format!("/proc/{process}/task"))
 }
 
+/// What in a process has its cpus from what started it, by number: its threads.
+pub fn inheriting(process: u32) -> Vec<u32> {
+    threads(process)
+}
+
+/// Whether threads were started or ended since a process had so many.
+pub fn has_other_than(process: u32, count: usize) -> bool {
+    thread_count(process) != Some(count)
+}
+
 /// How many threads a process has; nothing where it has ended. The kernel counts them as links of their folder beside "." and ".."
 /// (proc_task_getattr in fs/proc/base.c), which takes less than to list them.
 pub fn thread_count(process: u32) -> Option<usize> {

@@ -3,6 +3,18 @@
 use std::io;
 
 use corewise_model::CpuSet;
+use serde::{Deserialize, Serialize};
+
+use super::process::Process;
+
+/// A thread that has fewer cpus than its process, where a process has a mask, too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnMask {
+    /// The thread.
+    pub thread: Process,
+    /// Its cpus.
+    pub cpus: CpuSet,
+}
 
 /// Checks a thread that was put on one cpu, by the cpus that it may run on and the one on which it does.
 ///

@@ -1,70 +1,62 @@
-//! On which cpus a thread may run, and on which it does. A thread of Windows is in one processor group at a time.
+//! On which cpus a thread or a process may run, and on which this thread does. A thread of Windows is in one processor group at a time.
 
 use std::io;
 
 use corewise_model::CpuSet;
-use windows_sys::Win32::Foundation::ERROR_INVALID_PARAMETER;
 use windows_sys::Win32::System::Kernel::PROCESSOR_NUMBER;
-use windows_sys::Win32::System::SystemInformation::GROUP_AFFINITY;
-use windows_sys::Win32::System::Threading::{
-    GetCurrentProcessorNumberEx, GetCurrentThread, GetThreadGroupAffinity, OpenThread, SetThreadGroupAffinity,
-    THREAD_QUERY_INFORMATION, THREAD_SET_INFORMATION,
-};
+use windows_sys::Win32::System::Threading::{GetCurrentProcessorNumberEx, GetCurrentThread};
 
-use super::handle::{Handle, checked};
+use super::handle::Handle;
+pub(super) use super::opened::one_mask;
+use super::opened::{self, Opened};
 use super::processors::{NUMBERING, masks};
-use crate::logical_processors::relations::GroupMask;
+use super::task;
 use crate::values::affinity as values;
+pub use crate::values::affinity::OwnMask;
 
-/// The mask of a set whose active cpus are all in one group.
-pub(super) fn one_mask(cpus: &CpuSet) -> io::Result<GroupMask> {
-    match masks(cpus).as_slice() {
-        [mask] => Ok(*mask),
-        [] => Err(io::Error::other(format!("cpu {cpus} is offline, or not allowed for this process"))),
-        _ => Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            format!("cpus {cpus} are in several processor groups, and a mask holds in one"),
-        )),
-    }
+/// This thread: a constant, which needs no closing.
+fn this_thread() -> Handle {
+    // SAFETY: a call without memory.
+    Handle::constant(unsafe { GetCurrentThread() })
 }
 
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
-    set(0, cpus)
+    opened::restrict_thread(&this_thread(), cpus)
 }
 
-pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
-    let GroupMask { group, bits } = one_mask(cpus)?;
-    let affinity = GROUP_AFFINITY { Mask: bits as usize, Group: group, Reserved: [0; 3] };
-    let thread = opened(thread)?;
-    // SAFETY: the kernel reads the structure, which outlives the call.
-    checked(unsafe { SetThreadGroupAffinity(thread.raw(), &raw const affinity, std::ptr::null_mut()) })
+/// A thread or a process by its number.
+pub fn set(id: u32, cpus: &CpuSet) -> io::Result<()> {
+    if id == 0 { set_current(cpus) } else { Opened::to_place(id)?.restrict(cpus) }
 }
 
 pub fn current() -> io::Result<CpuSet> {
-    of(0)
+    opened::mask_of_thread(&this_thread())
 }
 
-pub fn of(thread: u32) -> io::Result<CpuSet> {
-    let mut affinity = GROUP_AFFINITY::default();
-    let thread = opened(thread)?;
-    // SAFETY: the kernel fills the structure.
-    checked(unsafe { GetThreadGroupAffinity(thread.raw(), &raw mut affinity) })?;
-    Ok(NUMBERING.cpus(&[GroupMask { group: affinity.Group, bits: affinity.Mask as u64 }]).0)
+/// The cpus of a thread or a process by its number.
+pub fn of(id: u32) -> io::Result<CpuSet> {
+    if id == 0 { current() } else { Opened::to_look(id)?.mask() }
 }
 
-/// A thread by its number; 0 is the calling one.
-fn opened(thread: u32) -> io::Result<Handle> {
-    if thread == 0 {
-        // SAFETY: it returns a constant that stands for the calling thread, and needs no closing.
-        return Ok(Handle::constant(unsafe { GetCurrentThread() }));
-    }
-    // SAFETY: a call without memory.
-    Handle::new(unsafe { OpenThread(THREAD_SET_INFORMATION | THREAD_QUERY_INFORMATION, 0, thread) })
-}
-
-/// No thread has that number any more.
+/// Nothing has that number any more.
 pub fn has_ended(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(ERROR_INVALID_PARAMETER as i32)
+    opened::is_gone(error)
+}
+
+/// The threads of a process that have fewer cpus than it, which setting its mask takes away.
+pub fn own_masks(process: u32) -> Vec<OwnMask> {
+    let Ok(cpus) = of(process) else { return Vec::new() };
+    let own = opened::with_fewer_cpus(process, &cpus).into_iter();
+    own.filter_map(|(id, cpus)| Some(OwnMask { thread: task::thread(process, id)?, cpus })).collect()
+}
+
+pub const WHO_PLACES_OTHERS: &str = "only an administrator";
+
+/// The command that gives a process other cpus, for PowerShell, where a mask is a signed number, and a hexadecimal one of 32 bits may become
+/// negative.
+pub fn by_hand(process: u32, cpus: &CpuSet) -> String {
+    let bits = masks(cpus).first().map_or(0, |mask| mask.bits);
+    format!("(Get-Process -Id {process}).ProcessorAffinity = {}", bits as i64)
 }
 
 pub fn running_on() -> Option<u32> {

@@ -1,16 +1,29 @@
 //! Whose files are, who may use them, and what is no file.
-//!
-//! A file of Windows has the access list of its folder: below a user's profile, where corewise keeps what is its own, that lets in this user,
-//! administrators and the system. Access lists themselves are not read yet, so that a file elsewhere counts as one that others may write.
 
-use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::fs::{File, FileType, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt as _;
+use std::os::windows::io::AsRawHandle as _;
 use std::path::{Path, PathBuf};
 
-use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
+use windows_sys::Win32::Foundation::{ERROR_IO_PENDING, ERROR_LOCK_VIOLATION};
+use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, OWNER_SECURITY_INFORMATION};
+use windows_sys::Win32::Storage::FileSystem::{
+    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES,
+    FILE_SHARE_READ, FILE_SHARE_WRITE, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, READ_CONTROL,
+    UnlockFileEx,
+};
+use windows_sys::Win32::System::IO::OVERLAPPED;
 
+use super::handle::checked;
 use super::missing::answers;
+use super::users;
+use crate::access_list::{self, Foreign};
+
+/// The largest access list is 64 KiB, and comes with an owner.
+const LARGEST_DESCRIPTOR_BYTES: usize = (64 << 10) + 256;
+/// Locks of Windows keep others from reading what is locked: a byte far behind the end of every file.
+const LOCKED_BYTE: u64 = 1 << 62;
 
 pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)
@@ -24,7 +37,87 @@ answers! {
     fn make_private(&Path) -> io::Result<()> = Ok(());
     fn make_readable(&File) -> io::Result<()> = Ok(());
     fn is_of_this_user(&Path) -> bool = true;
-    fn writers(&Metadata) -> Option<String> = Some("has an owner who cannot be determined on this system yet".to_owned());
+}
+
+/// Who may change a file or folder besides this user, administrators and the system.
+pub fn writers(path: &Path) -> io::Result<Option<String>> {
+    others_with(&opened_to_ask(path, true)?, access_list::WRITE)
+}
+
+/// The same of an open file.
+pub fn writers_of(file: &File) -> io::Result<Option<String>> {
+    others_with(file, access_list::WRITE)
+}
+
+/// Who has one of some rights to an open file or folder, besides this user, administrators and the system.
+pub(super) fn others_with(file: &File, rights: u32) -> io::Result<Option<String>> {
+    let mut descriptor = vec![0_u8; LARGEST_DESCRIPTOR_BYTES];
+    let mut length = 0;
+    // SAFETY: the kernel writes at most as many bytes as the buffer has.
+    checked(unsafe {
+        GetKernelObjectSecurity(
+            file.as_raw_handle(),
+            OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION,
+            descriptor.as_mut_ptr().cast(),
+            descriptor.len() as u32,
+            &raw mut length,
+        )
+    })?;
+    descriptor.truncate(length as usize);
+    Ok(access_list::foreign(&descriptor, users::own()?, rights).map(|foreign| match foreign {
+        Foreign::BelongsTo(user) => format!("belongs to {}", users::name(&user)),
+        Foreign::IsOpen => "may be changed by everybody".to_owned(),
+        Foreign::Writable(user) => format!("may be changed by {}", users::name(&user)),
+        Foreign::Unreadable => "has an access list that corewise does not understand".to_owned(),
+    }))
+}
+
+/// Opens a file or folder to ask whose it is.
+pub(super) fn opened_to_ask(path: &Path, follow: bool) -> io::Result<File> {
+    let link = if follow { 0 } else { FILE_FLAG_OPEN_REPARSE_POINT };
+    OpenOptions::new()
+        .access_mode(READ_CONTROL | FILE_READ_ATTRIBUTES)
+        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS | link)
+        .open(path)
+}
+
+/// Opens a folder that is no link, so that nobody deletes or renames it meanwhile, nor a folder above it: others may only read and write in it.
+/// The kernel minds that only of who may list it.
+pub(super) fn held_folder(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .access_mode(READ_CONTROL | FILE_READ_ATTRIBUTES | FILE_LIST_DIRECTORY)
+        .share_mode(FILE_SHARE_READ | FILE_SHARE_WRITE)
+        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT)
+        .open(path)
+}
+
+/// How to make a file or folder this user's alone, as a command.
+pub fn how_to_make_private(path: &Path) -> String {
+    format!("icacls \"{}\" /inheritance:r /grant:r \"%USERNAME%:F\"", path.display())
+}
+
+fn locked_place() -> OVERLAPPED {
+    let mut place = OVERLAPPED::default();
+    place.Anonymous.Anonymous.Offset = LOCKED_BYTE as u32;
+    place.Anonymous.Anonymous.OffsetHigh = (LOCKED_BYTE >> 32) as u32;
+    place
+}
+
+pub fn try_lock(file: &File) -> Result<(), TryLockError> {
+    let (how, mut place) = (LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, locked_place());
+    // SAFETY: the structure outlives the call, which does not wait.
+    let locked = checked(unsafe { LockFileEx(file.as_raw_handle(), how, 0, 1, 0, &raw mut place) });
+    let is_taken = |code: i32| [ERROR_LOCK_VIOLATION, ERROR_IO_PENDING].contains(&(code as u32));
+    locked.map_err(|error| match error.raw_os_error() {
+        Some(code) if is_taken(code) => TryLockError::WouldBlock,
+        _ => TryLockError::Error(error),
+    })
+}
+
+pub fn unlock(file: &File) -> io::Result<()> {
+    let mut place = locked_place();
+    // SAFETY: the structure outlives the call.
+    checked(unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &raw mut place) })
 }
 
 pub fn home_of_this_user() -> Option<PathBuf> {
@@ -33,6 +126,11 @@ pub fn home_of_this_user() -> Option<PathBuf> {
 
 pub fn usual_folder() -> Option<PathBuf> {
     std::env::var_os("LOCALAPPDATA").map(PathBuf::from).filter(|folder| folder.is_absolute())
+}
+
+/// Rules of the system have no folder here yet.
+pub fn system_settings() -> Option<PathBuf> {
+    None
 }
 
 pub fn open_itself(file: &Path) -> io::Result<File> {

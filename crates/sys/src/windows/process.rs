@@ -1,56 +1,153 @@
-//! Which process is meant: its number, and when it was made.
+//! Which process or thread is meant: its number, and when it was made.
 
 use std::io;
+use std::path::PathBuf;
 
 use corewise_model::CpuSet;
-use windows_sys::Win32::Foundation::{ERROR_INVALID_PARAMETER, FILETIME};
+use windows_sys::Wdk::System::SystemInformation::{NtQuerySystemInformation, SystemTimeOfDayInformation};
+use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessBasicInformation};
+use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::SystemInformation::GetSystemTimeAsFileTime;
+use windows_sys::Win32::System::Threading::{
+    PROCESS_BASIC_INFORMATION, PROCESS_NAME_WIN32, QueryFullProcessImageNameW,
+};
 
-use super::births::{Birth, HUNDREDS_OF_NS};
-use super::missing::{answers, missing};
+use super::handle::{Handle, checked};
+use super::missing::answers;
+use super::opened::{Birth, HUNDREDS_OF_NS, Opened, gone, is_gone};
+use super::snapshot;
+use super::text::from_wide;
 use super::thread::hundreds_of_ns;
-use super::{affinity, snapshot};
+use super::users;
 pub use crate::values::process::{Process, Stat};
 
+/// A path has so many units at most, and a zero.
+const LONGEST_PATH: usize = 32_768;
+
 impl Stat {
+    /// Of a thread: what its process is called.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
-        let Some(entry) = snapshot::processes()?.into_iter().find(|entry| entry.id == id) else { return Ok(None) };
-        let birth = Birth::of_process(id)?;
-        Ok(Some(Self {
-            name: entry.name,
-            has_ended: birth.has_ended,
-            parent: entry.parent,
-            session: 0,
-            has_terminal: false,
-            start_ticks: birth.start_ticks,
-        }))
+        match Opened::to_look(id).and_then(|opened| stat(&opened)) {
+            Err(error) if is_gone(&error) => Ok(None),
+            other => other.map(Some),
+        }
     }
+}
+
+fn stat(opened: &Opened) -> io::Result<Stat> {
+    let birth = opened.birth()?;
+    let owner;
+    let process = match opened {
+        Opened::Process(process) => process,
+        Opened::Thread(_) => {
+            owner = Opened::to_look(opened.process())?;
+            let Opened::Process(process) = &owner else { return Err(gone()) };
+            process
+        }
+    };
+    let name = executable(process).ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    Ok(Stat {
+        name: name.unwrap_or_default(),
+        has_ended: birth.has_ended,
+        parent: parent_of(process, birth.start_ticks),
+        session: 0,
+        has_terminal: false,
+        start_ticks: birth.start_ticks,
+    })
+}
+
+/// The file that a process executes, with `/` between folders, so that patterns of rules need not write each `\` twice.
+pub(super) fn executable(process: &Handle) -> io::Result<PathBuf> {
+    let mut path = vec![0_u16; LONGEST_PATH];
+    let mut length = path.len() as u32;
+    // SAFETY: the kernel writes at most `length` units into the buffer.
+    let call =
+        unsafe { QueryFullProcessImageNameW(process.raw(), PROCESS_NAME_WIN32, path.as_mut_ptr(), &raw mut length) };
+    checked(call)?;
+    Ok(from_wide(&path).replace('\\', "/").into())
+}
+
+/// The process that started one which was made then; 0 where it has ended: a number that another process has by now is that of a younger one.
+pub(super) fn parent_of(process: &Handle, start_ticks: u64) -> u32 {
+    let mut basic = PROCESS_BASIC_INFORMATION::default();
+    let mut length = 0;
+    // SAFETY: the kernel fills the structure of this class, whose size it is given.
+    let status = unsafe {
+        NtQueryInformationProcess(
+            process.raw(),
+            ProcessBasicInformation,
+            (&raw mut basic).cast(),
+            size_of_val(&basic) as u32,
+            &raw mut length,
+        )
+    };
+    let parent = if status == 0 { basic.InheritedFromUniqueProcessId as u32 } else { 0 };
+    let is_older = |birth: Birth| birth.start_ticks <= start_ticks;
+    if parent > 0 && Birth::of(parent).is_ok_and(is_older) { parent } else { 0 }
 }
 
 impl Process {
     pub fn this() -> io::Result<Self> {
         let id = std::process::id();
-        Birth::of_process(id).map(|birth| Self { id, start_ticks: birth.start_ticks })
+        Birth::of(id).map(|birth| Self { id, start_ticks: birth.start_ticks })
     }
 
     pub fn is_alive(&self) -> bool {
-        Birth::of_process(self.id).is_ok_and(|birth| !birth.has_ended && birth.start_ticks == self.start_ticks)
+        Birth::of(self.id).is_ok_and(|birth| self.is_it(birth))
     }
 
+    fn is_it(&self, birth: Birth) -> bool {
+        !birth.has_ended && birth.start_ticks == self.start_ticks
+    }
+
+    /// What is compared and what is changed is the same: it is open meanwhile.
     pub fn restrict(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
-        if !Birth::of_thread(self.id).is_ok_and(|birth| birth.start_ticks == self.start_ticks) {
-            return Err(io::Error::from_raw_os_error(ERROR_INVALID_PARAMETER as i32));
+        let opened = Opened::to_place(self.id)?;
+        if !self.is_it(opened.birth()?) {
+            return Err(gone());
         }
-        affinity::set(self.id, cpus)?;
-        affinity::of(self.id)
+        match opened.restrict(cpus).and_then(|()| opened.mask()) {
+            Err(_) if !self.is_it(opened.birth()?) => Err(gone()),
+            other => other,
+        }
     }
 }
 
+/// The process of a thread, or that one itself.
+pub fn process_of(id: u32) -> io::Result<Option<u32>> {
+    match Opened::to_look(id) {
+        Err(error) if is_gone(&error) => Ok(None),
+        opened => opened.map(|opened| Some(opened.process())),
+    }
+}
+
+/// Now, as times of processes count.
 pub fn ticks_since_boot() -> u64 {
     let mut now = FILETIME::default();
     // SAFETY: the call fills the time.
     unsafe { GetSystemTimeAsFileTime(&raw mut now) };
     hundreds_of_ns(now) / HUNDREDS_OF_NS
+}
+
+/// When the system began, as its clock was then: whoever sets the clock later moves both the time of the boot and the correction of it.
+/// SYSTEM_TIMEOFDAY_INFORMATION: BootTime, CurrentTime, TimeZoneBias, two numbers of 32 bits, BootTimeBias, SleepTimeBias.
+pub fn boot_id() -> io::Result<String> {
+    let mut times = [0_u64; 6];
+    let mut length = 0;
+    // SAFETY: the kernel writes at most as many bytes as the numbers have.
+    let status = unsafe {
+        NtQuerySystemInformation(
+            SystemTimeOfDayInformation,
+            times.as_mut_ptr().cast(),
+            size_of_val(&times) as u32,
+            &raw mut length,
+        )
+    };
+    let [boot, _, _, _, correction, _] = times;
+    if status != 0 || boot == 0 {
+        return Err(io::Error::other("Windows does not say when it began"));
+    }
+    Ok(format!("{:x}", boot.wrapping_sub(correction)))
 }
 
 pub fn host_name() -> String {
@@ -65,14 +162,16 @@ pub fn is_descendant_of(process: u32) -> bool {
     std::iter::successors(Some(std::process::id()), parent).skip(1).take(processes.len()).any(|id| id == process)
 }
 
+/// The user of this process, by the number that users have in it.
+pub fn effective_user() -> u32 {
+    users::own().map_or(0, users::number_of)
+}
+
 answers! {
-    fn process_of(u32) -> io::Result<Option<u32>> = missing();
-    fn boot_id() -> io::Result<String> = missing();
     fn number_space() -> String = String::new();
     fn number_space_id() -> u64 = 0;
     fn sees_all_numbers() -> bool = true;
     fn reads_own_numbers() -> bool = true;
     fn is_root() -> bool = false;
-    fn effective_user() -> u32 = 0;
     fn others_called(&str) -> Vec<(u32, u32)> = Vec::new();
 }

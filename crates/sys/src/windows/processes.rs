@@ -1,18 +1,133 @@
 //! All processes, and what is known of each.
 
 use std::io;
+use std::os::windows::ffi::OsStringExt as _;
 
-use super::missing::{answers, missing};
+use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessCommandLineInformation};
+use windows_sys::Win32::Foundation::{LocalFree, UNICODE_STRING};
+use windows_sys::Win32::UI::Shell::CommandLineToArgvW;
+
+use super::handle::Handle;
+use super::opened::{Birth, Opened, is_gone};
+use super::process::{self, Process};
+use super::{snapshot, task, users};
 pub use crate::values::processes::{Executable, Facts, Thread};
 
+/// A command line has at most 32,767 units; the structure that says where it is comes before it.
+const LONGEST_COMMAND_LINE_BYTES: usize = (32 << 10) * 2 + size_of::<UNICODE_STRING>();
+
+pub const HAVE_CONTROL_GROUPS: bool = false;
+
+/// The numbers of all processes.
+pub fn all() -> Vec<u32> {
+    snapshot::processes().unwrap_or_default().into_iter().map(|entry| entry.id).collect()
+}
+
 impl Facts {
-    pub fn of(_: u32) -> io::Result<Option<Self>> {
-        missing()
+    /// Of a process of another user nothing is known but to administrators: an error.
+    pub fn of(id: u32) -> io::Result<Option<Self>> {
+        let opened = match Opened::to_look(id) {
+            Err(error) if is_gone(&error) => return Ok(None),
+            other => other?,
+        };
+        let birth = opened.birth()?;
+        match &opened {
+            Opened::Process(process) if !birth.has_ended => facts(id, birth, process).map(Some),
+            _ => Ok(None),
+        }
     }
 }
 
-answers! {
-    fn all() -> Vec<u32> = Vec::new();
-    fn threads(u32) -> Vec<Thread> = Vec::new();
-    fn user_name(u32) -> Option<String> = None;
+fn facts(id: u32, birth: Birth, process: &Handle) -> io::Result<Facts> {
+    let executable = process::executable(process);
+    let name = executable.as_ref().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    Ok(Facts {
+        process: Process { id, start_ticks: birth.start_ticks },
+        parent: process::parent_of(process, birth.start_ticks),
+        name: name.unwrap_or_default(),
+        executable: match executable {
+            Ok(path) => Executable::File { path, device: 0, inode: 0 },
+            // Of System, which is the kernel's.
+            Err(_) if id <= task::SYSTEM => Executable::Kernel,
+            Err(error) => Executable::Unreadable(error.to_string()),
+        },
+        arguments: command_line(process).map_or_else(Vec::new, |line| words(&line)),
+        user: users::number_of(&users::of_process(process)?),
+        cgroup: String::new(),
+        unit: None,
+        user_unit: None,
+        session: 0,
+        has_terminal: false,
+    })
+}
+
+/// The command line of a process, with its zero; nothing where this version does not report it.
+fn command_line(process: &Handle) -> Option<Vec<u16>> {
+    let mut words = vec![0_u64; LONGEST_COMMAND_LINE_BYTES.div_ceil(8)];
+    let mut length = 0;
+    // SAFETY: the kernel writes at most as many bytes as the words have.
+    let status = unsafe {
+        NtQueryInformationProcess(
+            process.raw(),
+            ProcessCommandLineInformation,
+            words.as_mut_ptr().cast(),
+            size_of_val(words.as_slice()) as u32,
+            &raw mut length,
+        )
+    };
+    if status != 0 {
+        return None;
+    }
+    // SAFETY: the kernel filled the structure, which begins the words and is aligned as they are.
+    let text = unsafe { words.as_ptr().cast::<UNICODE_STRING>().read() };
+    let place = (text.Buffer as usize).checked_sub(words.as_ptr() as usize)?;
+    if place % 2 != 0 || place + usize::from(text.Length) > size_of_val(words.as_slice()) {
+        return None;
+    }
+    // SAFETY: the text lies within the words, as was just seen, and is aligned.
+    let units = unsafe { std::slice::from_raw_parts(text.Buffer, usize::from(text.Length) / 2) };
+    Some(units.iter().copied().chain([0]).collect())
+}
+
+/// The words of a command line, as most programs read it.
+fn words(line: &[u16]) -> Vec<String> {
+    // An empty line would become the name of this program.
+    if line.iter().all(|unit| *unit == 0) {
+        return Vec::new();
+    }
+    let mut count = 0;
+    // SAFETY: the line ends with a zero.
+    let list = unsafe { CommandLineToArgvW(line.as_ptr(), &raw mut count) };
+    if list.is_null() {
+        return Vec::new();
+    }
+    let word = |index: usize| {
+        // SAFETY: the list has as many texts, and each ends with a zero.
+        let units = unsafe {
+            let text = *list.add(index);
+            let length = (0..).take_while(|place| *text.add(*place) != 0).count();
+            std::slice::from_raw_parts(text, length)
+        };
+        std::ffi::OsString::from_wide(units).to_string_lossy().into_owned()
+    };
+    let words = (0..usize::try_from(count).unwrap_or(0)).map(word).collect();
+    // SAFETY: the list was allocated by the call, and is not used any more.
+    unsafe { LocalFree(list.cast()) };
+    words
+}
+
+/// The process itself: its threads have its mask, and those that have fewer cpus of their own keep them. Names of threads are not read.
+pub fn threads(process: u32) -> Vec<Thread> {
+    let seen = |id: u32| {
+        let opened = Opened::to_look(id).ok()?;
+        let birth = opened.birth().ok().filter(|birth| !birth.has_ended)?;
+        let identity = Process { id, start_ticks: birth.start_ticks };
+        Some(Thread { identity, name: String::new(), cpus: opened.mask().ok()? })
+    };
+    seen(process).into_iter().collect()
+}
+
+/// The name of a user, by the number that users have in this process.
+pub fn user_name(user: u32) -> Option<String> {
+    users::name_of(user)
 }

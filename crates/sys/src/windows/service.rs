@@ -11,6 +11,16 @@ pub fn notify(_: &OsStr, _: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// How a command is started whenever this user logs on: for PowerShell, since the Task Scheduler takes the place of a service manager.
+pub fn at_logon(program: &str, arguments: &str) -> Option<String> {
+    Some(format!(
+        "Register-ScheduledTask corewise-keep -Trigger (New-ScheduledTaskTrigger -AtLogOn -User $env:USERNAME) -Action \
+         (New-ScheduledTaskAction -Execute '{}' -Argument '{arguments}') -Settings (New-ScheduledTaskSettingsSet \
+         -ExecutionTimeLimit ([TimeSpan]::Zero) -AllowStartIfOnBatteries -DontStopIfGoingOnBatteries)",
+        program.replace('\'', "''")
+    ))
+}
+
 /// Not here.
 pub fn logs_to_journal() -> bool {
     false

@@ -1,16 +1,23 @@
-//! What a process hears that waits for another one: keys of the console, which the command gets itself, and the command's end.
+//! What a process hears: of a command that it waits for its end, while that gets the keys of the console itself; without one those keys, the
+//! end of the session, and what another corewise asks for.
 
 use std::io;
-use std::sync::Mutex;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use windows_sys::Win32::Foundation::TRUE;
-use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
+use windows_sys::Win32::Foundation::{FALSE, TRUE, WAIT_OBJECT_0};
+use windows_sys::Win32::System::Console::{CTRL_BREAK_EVENT, CTRL_C_EVENT, SetConsoleCtrlHandler};
+use windows_sys::Win32::System::Threading::{
+    CreateEventW, EVENT_MODIFY_STATE, OpenEventW, SetEvent, WaitForSingleObject,
+};
 
-use super::attended;
-use super::handle::checked;
+use super::attended::{self, attended};
+use super::handle::{Handle, checked};
 use super::missing::answers;
 use super::process::Process;
+use super::text::wide;
 pub use crate::values::signals::{Sender, Signal};
 
 pub const RELOAD: i32 = 1;
@@ -19,6 +26,13 @@ pub const STOP: i32 = 20;
 pub const TERMINATE: i32 = 15;
 /// A child has ended.
 const CHILD: i32 = 17;
+/// Windows ends a process so long after its console was closed, or earlier where it has ended itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The last key, or the end of the session, as a signal; 0 where there was none that was not taken.
+static PRESSED: AtomicI32 = AtomicI32::new(0);
+/// It is set when there is something to be taken: [`PRESSED`], or else that somebody asks to read all again.
+static CALLED: OnceLock<Handle> = OnceLock::new();
 
 answers! {
     fn is_ignored(i32) -> bool = false;
@@ -43,8 +57,27 @@ pub(super) fn leave_to_the_command() -> io::Result<()> {
     Ok(())
 }
 
-unsafe extern "system" fn is_dealt_with(_: u32) -> i32 {
+/// Runs in a thread of its own, and the process ends when it returns from anything but a key.
+unsafe extern "system" fn is_dealt_with(what: u32) -> i32 {
+    let is_key = [CTRL_C_EVENT, CTRL_BREAK_EVENT].contains(&what);
+    PRESSED.store(if is_key { INTERRUPT } else { TERMINATE }, Ordering::SeqCst);
+    call(CALLED.get());
+    if !is_key {
+        std::thread::sleep(PATIENCE);
+    }
     TRUE
+}
+
+fn call(event: Option<&Handle>) {
+    if let Some(event) = event {
+        // SAFETY: the handle is an event's.
+        unsafe { SetEvent(event.raw()) };
+    }
+}
+
+/// The event by which a process is called, in the session of its user.
+fn name_of_event(process: &Process) -> Vec<u16> {
+    wide(&format!(r"Local\corewise-{}-{}", process.id, process.start_ticks))
 }
 
 #[derive(Debug)]
@@ -52,12 +85,26 @@ pub struct Held(());
 
 impl Held {
     pub fn new() -> io::Result<Self> {
+        let name = name_of_event(&Process::this()?);
+        // SAFETY: the name ends with a zero; the event gets the access list that this user's objects have.
+        let event = Handle::new(unsafe { CreateEventW(ptr::null(), FALSE, FALSE, name.as_ptr()) })?;
+        CALLED.get_or_init(|| event);
         leave_to_the_command().map(|()| Self(()))
     }
 
-    /// Waits for the end of the command; nothing where none was started.
+    /// Waits for the end of the command; where none was started, for keys, the end of the session, and to be called.
     pub fn next(&self, timeout: Duration) -> Option<Signal> {
-        attended::has_ended(timeout).then_some(Signal { number: CHILD, sender: Sender::Kernel })
+        let of_kernel = |number| Signal { number, sender: Sender::Kernel };
+        if attended().is_some() {
+            return attended::has_ended(timeout).then_some(of_kernel(CHILD));
+        }
+        let milliseconds = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX).min(u32::MAX - 1);
+        // SAFETY: the handle is an event's, which lives as long as the program.
+        let is_called = unsafe { WaitForSingleObject(CALLED.get()?.raw(), milliseconds) } == WAIT_OBJECT_0;
+        match PRESSED.swap(0, Ordering::SeqCst) {
+            0 => is_called.then_some(of_kernel(RELOAD)),
+            pressed => Some(of_kernel(pressed)),
+        }
     }
 
     pub fn is_to_go_on(&self) -> bool {
@@ -69,9 +116,17 @@ impl Held {
     pub fn end(&self, _: i32) {}
 }
 
+/// Lets a process read all again; others are not sent to it.
+pub fn send_to(process: &Process, signal: i32) {
+    if signal == RELOAD {
+        let name = name_of_event(process);
+        // SAFETY: the name ends with a zero.
+        call(Handle::new(unsafe { OpenEventW(EVENT_MODIFY_STATE, FALSE, name.as_ptr()) }).ok().as_ref());
+    }
+}
+
 answers! {
     fn send(u32, i32) -> () = ();
-    fn send_to(&Process, i32) -> () = ();
     fn ends(i32) -> bool = true;
     fn is_from_terminal(i32) -> bool = false;
     fn is_meant_for_one(i32) -> bool = false;

@@ -1,8 +1,11 @@
 //! The processes that descend from one, and their threads, as a snapshot of all shows them.
 
-use super::births::Birth;
+use super::opened::Birth;
 use super::{process, snapshot};
 pub use crate::values::task::{Others, Process};
+
+/// The number of the kernel's own process; that of none below it is a program's.
+pub(super) const SYSTEM: u32 = 4;
 
 pub fn children(parent: u32) -> Vec<u32> {
     let processes = snapshot::processes().unwrap_or_default();
@@ -11,7 +14,7 @@ pub fn children(parent: u32) -> Vec<u32> {
 
 /// When a process was made; nothing where there is none, or it may not be looked at.
 fn start_ticks_of(id: u32) -> Option<u64> {
-    Birth::of_process(id).ok().map(|birth| birth.start_ticks)
+    Birth::of(id).ok().map(|birth| birth.start_ticks)
 }
 
 /// A parent's number may have been given again: a child is younger than its parent.
@@ -43,13 +46,23 @@ pub fn threads(process: u32) -> Vec<u32> {
     threads.into_iter().filter(|(owner, _)| *owner == process).map(|(_, thread)| thread).collect()
 }
 
+/// The process itself: its threads have their cpus from it, whichever of them started them.
+pub fn inheriting(process: u32) -> Vec<u32> {
+    vec![process]
+}
+
 /// How many threads a process has; nothing where it has ended.
 pub fn thread_count(process: u32) -> Option<usize> {
     Some(threads(process).len()).filter(|count| *count > 0)
 }
 
+/// Whether it has ended: threads that are started have their cpus from the process.
+pub fn has_other_than(process: u32, _: usize) -> bool {
+    !Birth::of(process).is_ok_and(|birth| !birth.has_ended)
+}
+
 pub fn thread(_: u32, thread: u32) -> Option<process::Process> {
-    let birth = Birth::of_thread(thread).ok()?;
+    let birth = Birth::of(thread).ok()?;
     Some(process::Process { id: thread, start_ticks: birth.start_ticks })
 }
 

@@ -77,7 +77,7 @@ impl Run for KeepArguments {
                 keeper::running(settings)?.reload();
                 Ok(())
             }
-            Some(KeepCommand::Unit) => print_text(&unit::unit(of_system)),
+            Some(KeepCommand::Unit) => unit::unit(of_system).and_then(|unit| print_text(&unit)),
         }
         .map(|()| Exit::Done)
     }
@@ -145,19 +145,25 @@ fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
 }
 
 /// Programs that run others: a rule by their file would match far more than what was tried.
-const INTERPRETERS: [&str; 17] = [
+const INTERPRETERS: [&str; 23] = [
     "bash",
     "busybox",
+    "cmd",
     "dash",
     "dotnet",
     "env",
     "java",
+    "javaw",
     "ksh",
     "lua",
     "node",
     "perl",
     "php",
+    "powershell",
+    "pwsh",
+    "py",
     "python",
+    "pythonw",
     "ruby",
     "sh",
     "wine",
@@ -174,7 +180,9 @@ fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (typed_name, name) = (name_of(&typed), file.as_deref().map_or_else(|| name_of(&typed), name_of));
     let is_end = |end: char| end.is_ascii_digit() || end == '.';
-    if [&typed_name, &name].iter().any(|name| INTERPRETERS.contains(&name.trim_end_matches(is_end))) {
+    let is_interpreter =
+        |name: &str| INTERPRETERS.contains(&name.strip_suffix(".exe").unwrap_or(name).trim_end_matches(is_end));
+    if is_interpreter(&typed_name) || is_interpreter(&name) {
         return Err(Failure::usage(format!("the experiment ran {typed_name}, which runs many programs"))
             .next("Name the one that is meant, such as --match 'argv=*/script.py'."));
     }
@@ -238,7 +246,11 @@ fn changed(rule: &str, what: &str, file: &Path, settings: &Settings) -> Result<(
 
 fn plan(rules: &Rules, settings: &Settings) -> Result<(), Failure> {
     let scope = if rules.of_system { Scope::System } else { Scope::User(process::effective_user()) };
-    let (planned, unreadable) = planned(Keeper::new(rules.resolved(settings)?), &corewise_keep::processes(scope));
+    let resolved = rules.resolved(settings)?;
+    for (rule, problem) in resolved.iter().filter_map(|rule| Some((&rule.rule.name, rule.problem.as_ref()?))) {
+        say(&format!("warning: rule {rule}: {problem}"));
+    }
+    let (planned, unreadable) = planned(Keeper::new(resolved), &corewise_keep::processes(scope));
     show(
         settings,
         || PlanDocument { schema: "corewise/keep-plan/1", processes: &planned, unreadable: &unreadable },
@@ -294,7 +306,7 @@ fn why(id: u32, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
 
 /// Where the mask of a process begins, if it has one: those that descend from one another have it until something sets another.
 fn origin(process: &Process) -> Option<Origin> {
-    let mask = process.threads.first().map(|thread| thread.cpus.clone())?;
+    let mask = affinity::of(process.id).ok()?;
     if process.reachable.is_subset(&mask) {
         return None;
     }

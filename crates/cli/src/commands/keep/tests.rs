@@ -215,7 +215,7 @@ fn a_rule_is_what_was_typed() {
 #[test]
 fn units_have_the_program_and_nothing_to_fill_in() {
     for (of_system, words) in [(true, "keep run --system"), (false, "keep run --user")] {
-        let unit = unit::unit(of_system);
+        let unit = unit::unit(of_system).unwrap();
         assert!(unit.contains(words) && !unit.contains("PROGRAM"), "{unit}");
     }
 }
@@ -245,7 +245,7 @@ fn a_program_that_was_tried_is_matched_as_the_system_shows_it() {
     let script = of("./run.sh").unwrap();
     assert!(script.exe.is_none() && script.argv.unwrap().matches("./run.sh"));
     assert_eq!(of("no-such-program").unwrap().exe, Some(Glob::new("*/no-such-program")));
-    for interpreter in ["sh", "/bin/sh", "python3.12", "wine64"] {
+    for interpreter in ["sh", "/bin/sh", "python3.12", "wine64", "python3.exe", "pwsh.exe"] {
         assert!(of(interpreter).unwrap_err().what.contains("runs many programs"), "{interpreter}");
     }
 }

@@ -1,10 +1,21 @@
 //! The units of systemd for `keep run`, which give no more than it needs.
 
+use corewise_sys::service;
+
+use crate::shell::failure::Failure;
+
 /// The unit of the system, or of a user.
-pub fn unit(of_system: bool) -> String {
+///
+/// # Errors
+/// Where something else than systemd starts programs here, with its command.
+pub fn unit(of_system: bool) -> Result<String, Failure> {
     let program =
         std::env::current_exe().map_or_else(|_| "/usr/bin/corewise".into(), |path| path.display().to_string());
-    if of_system { SYSTEM.replace("PROGRAM", &program) } else { USER.replace("PROGRAM", &program) }
+    if let Some(command) = service::at_logon(&program, "keep run") {
+        return Err(Failure::unavailable("there is no systemd here, and units are its files")
+            .next(format!("To start `keep run` whenever you log on:\n    {command}")));
+    }
+    Ok(if of_system { SYSTEM.replace("PROGRAM", &program) } else { USER.replace("PROGRAM", &program) })
 }
 
 const SYSTEM: &str = "\

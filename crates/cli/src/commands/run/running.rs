@@ -7,10 +7,11 @@ use corewise_lab::placing::resolve_for_process;
 use corewise_model::CpuSet;
 use corewise_model::placement::Expression;
 use corewise_sys::SysError;
-use corewise_sys::affinity::has_ended;
+use corewise_sys::affinity::{self, has_ended};
 use corewise_sys::change::{AffinityChange, Change, Journal};
 use corewise_sys::process::{Process, process_of};
 use corewise_sys::processes::{Executable, Facts, threads};
+use corewise_sys::task::thread_count;
 
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::this_machine;
@@ -29,11 +30,19 @@ pub fn place(process: u32, on: &Expression, settings: &Settings) -> Result<Exit,
     let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;
     let pid = facts.process.id;
     journal.keep(&format!("corewise run --pid {pid}"));
-    let threads = if seen == 1 { "1 thread".to_owned() } else { format!("{seen} threads") };
-    let already = if placed == seen { String::new() } else { format!("; {} were there already", seen - placed) };
+    let threads = match thread_count(pid).unwrap_or(seen).max(seen) {
+        1 => "1 thread".to_owned(),
+        several => format!("{several} threads"),
+    };
+    let already = match placed {
+        0 => "; all were there already".to_owned(),
+        _ if placed == seen => String::new(),
+        _ => format!("; {} were there already", seen - placed),
+    };
     print_text(&format!(
-        "{} ({pid}): {threads} on cpus {cpus}{already}\nThe same by hand:  taskset -apc {cpus} {pid}\nTo take it back:   corewise undo",
-        facts.name
+        "{} ({pid}): {threads} on cpus {cpus}{already}\nThe same by hand:  {}\nTo take it back:   corewise undo",
+        facts.name,
+        affinity::by_hand(pid, &cpus)
     ))?;
     Ok(Exit::Done)
 }
@@ -92,7 +101,7 @@ fn refused(facts: &Facts, error: &SysError) -> Failure {
     let failure = Failure::unavailable(format!("{} ({}) stays where it is: {error}", facts.name, facts.process.id));
     match error {
         SysError::Change { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
-            failure.next("It is another user's: only root, or who has CAP_SYS_NICE, may place it.")
+            failure.next(format!("It has other rights: {} may place it.", affinity::WHO_PLACES_OTHERS))
         }
         _ => failure,
     }

@@ -91,7 +91,7 @@ impl Crew {
     pub fn members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.processes
             .iter()
-            .flat_map(|(process, _)| task::threads(process.id).into_iter().map(|thread| (process.id, thread)))
+            .flat_map(|(process, _)| task::inheriting(process.id).into_iter().map(|thread| (process.id, thread)))
     }
 
     /// The cpus of a thread.

@@ -1,0 +1,234 @@
+//! Who may change a file of Windows: its owner and its access list, as the kernel writes both into one buffer.
+//!
+//! The buffer is a self-relative SECURITY_DESCRIPTOR ([MS-DTYP] 2.4.6): offsets of an owner, a security identifier (2.4.2), and of a list
+//! of entries (2.4.5), each of which allows or denies rights to one identifier (2.4.4). Entries that deny are passed over: that can only
+//! make a file look more open than it is.
+
+use std::fmt;
+
+/// Rights to change what is in a file, or what is in a folder: FILE_WRITE_DATA, FILE_APPEND_DATA, FILE_WRITE_EA, FILE_DELETE_CHILD,
+/// FILE_WRITE_ATTRIBUTES, GENERIC_WRITE, and all of [`REPLACE`].
+pub const WRITE: u32 = 0x2 | 0x4 | 0x10 | 0x100 | 0x4000_0000 | REPLACE;
+/// Rights to put something else in the place of a folder, or of what lies in it: FILE_DELETE_CHILD, DELETE, WRITE_DAC, WRITE_OWNER,
+/// GENERIC_ALL.
+pub const REPLACE: u32 = 0x40 | 0x1_0000 | 0x4_0000 | 0x8_0000 | 0x1000_0000;
+/// The right to delete the file or folder itself: it means nothing where there is no folder above.
+pub const DELETE: u32 = 0x1_0000;
+
+/// Kinds of entries: that allow, also under a condition, which counts as fulfilled; and that deny.
+const ALLOW: [u8; 2] = [0, 9];
+const DENY: [u8; 4] = [1, 6, 10, 12];
+/// The entry is for what will be made in the folder, and not for the folder itself.
+const INHERIT_ONLY: u8 = 8;
+
+/// A user or group: a security identifier.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sid {
+    authority: u64,
+    numbers: Vec<u32>,
+}
+
+impl Sid {
+    /// One of the authority of Windows itself, S-1-5.
+    pub fn of_windows(numbers: &[u32]) -> Self {
+        Self { authority: 5, numbers: numbers.to_vec() }
+    }
+
+    /// Reads one that begins at a place of a buffer.
+    pub fn at(bytes: &[u8], place: usize) -> Option<Self> {
+        let head = bytes.get(place..place.checked_add(8)?)?;
+        if head[0] != 1 || head[1] > 15 {
+            return None;
+        }
+        let authority = head[2..].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let numbers = (0..usize::from(head[1])).map(|index| word(bytes, place + 8 + 4 * index));
+        Some(Self { authority, numbers: numbers.collect::<Option<_>>()? })
+    }
+
+    /// The same as bytes, as calls take it.
+    pub fn bytes(&self) -> Vec<u8> {
+        let head = [1, self.numbers.len() as u8];
+        let numbers = self.numbers.iter().flat_map(|number| number.to_le_bytes());
+        head.into_iter().chain(self.authority.to_be_bytes().into_iter().skip(2)).chain(numbers).collect()
+    }
+
+    /// Whether it can change every file anyway: SYSTEM, the administrators, or Windows' own installer. OWNER RIGHTS are the owner's.
+    fn is_administrator(&self) -> bool {
+        let installer = [80, 956_008_885, 3_418_522_649, 1_831_038_044, 1_853_292_631, 2_271_478_464];
+        let of_windows: [&[u32]; 3] = [&[18], &[32, 544], &installer];
+        self.authority == 5 && of_windows.contains(&self.numbers.as_slice())
+    }
+
+    /// The owner's rights beyond those that every owner has.
+    fn is_owner_rights(&self) -> bool {
+        self.authority == 3 && self.numbers == [4]
+    }
+}
+
+/// As Windows writes it: "S-1-5-18".
+impl fmt::Display for Sid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "S-1-{}", self.authority)?;
+        self.numbers.iter().try_for_each(|number| write!(formatter, "-{number}"))
+    }
+}
+
+/// Why somebody besides a user, the administrators and the system can have changed a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// It belongs to this one.
+    BelongsTo(Sid),
+    /// It has no access list: everybody may do everything.
+    IsOpen,
+    /// This one may change it.
+    Writable(Sid),
+    /// Its access list cannot be understood.
+    Unreadable,
+}
+
+/// Who besides a user, the administrators and the system has one of some rights; nothing where nobody has.
+pub fn foreign(descriptor: &[u8], user: &Sid, rights: u32) -> Option<Foreign> {
+    let is_trusted = |sid: &Sid| sid == user || sid.is_administrator();
+    let Some((owner, list)) = parts(descriptor) else { return Some(Foreign::Unreadable) };
+    if !is_trusted(&owner) {
+        return Some(Foreign::BelongsTo(owner));
+    }
+    let Some(list) = list else { return Some(Foreign::IsOpen) };
+    let Some(entries) = entries(list) else { return Some(Foreign::Unreadable) };
+    let other =
+        entries.into_iter().find(|(mask, sid)| mask & rights != 0 && !is_trusted(sid) && !sid.is_owner_rights());
+    other.map(|(_, sid)| Foreign::Writable(sid))
+}
+
+/// The owner, and the bytes from the access list on; nothing for the list where there is none.
+fn parts(descriptor: &[u8]) -> Option<(Sid, Option<&[u8]>)> {
+    const HAS_LIST: u16 = 0x4;
+    let owner = Sid::at(descriptor, word(descriptor, 4)? as usize)?;
+    let control = half(descriptor, 2)?;
+    let place = word(descriptor, 16)? as usize;
+    let list = if control & HAS_LIST == 0 || place == 0 { None } else { Some(descriptor.get(place..)?) };
+    Some((owner, list))
+}
+
+/// The rights that entries allow, and to whom; nothing where an entry is of a kind that is not known, or lies about its length.
+fn entries(list: &[u8]) -> Option<Vec<(u32, Sid)>> {
+    let list = list.get(..usize::from(half(list, 2)?))?;
+    let mut place = 8;
+    let mut allowed = Vec::new();
+    for _ in 0..half(list, 4)? {
+        let (kind, flags, size) = (*list.get(place)?, *list.get(place + 1)?, usize::from(half(list, place + 2)?));
+        let entry = list.get(place..place + size.max(8))?;
+        if ALLOW.contains(&kind) && flags & INHERIT_ONLY == 0 {
+            allowed.push((word(entry, 4)?, Sid::at(entry, 8)?));
+        } else if !ALLOW.contains(&kind) && !DENY.contains(&kind) {
+            return None;
+        }
+        place += size.max(8);
+    }
+    Some(allowed)
+}
+
+fn half(bytes: &[u8], place: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(bytes.get(place..place.checked_add(2)?)?.try_into().ok()?))
+}
+
+fn word(bytes: &[u8], place: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(place..place.checked_add(4)?)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: u32 = 0x1f_01ff;
+    const READ: u32 = 0x12_00a9;
+
+    fn user() -> Sid {
+        Sid::of_windows(&[21, 1, 2, 3, 1001])
+    }
+
+    fn everybody() -> Sid {
+        Sid { authority: 1, numbers: vec![0] }
+    }
+
+    /// A descriptor as the kernel writes it: kinds, flags and rights of entries, and whose they are.
+    fn descriptor(owner: &Sid, entries: Option<&[(u8, u8, u32, Sid)]>) -> Vec<u8> {
+        let owner = owner.bytes();
+        let place = if entries.is_some() { 20 + owner.len() as u32 } else { 0 };
+        let mut bytes = vec![1, 0, if entries.is_some() { 4 } else { 0 }, 0x80];
+        [20, 0, 0, place].into_iter().for_each(|offset: u32| bytes.extend(offset.to_le_bytes()));
+        bytes.extend(owner);
+        let mut list = Vec::new();
+        for (kind, flags, rights, sid) in entries.unwrap_or_default() {
+            let sid = sid.bytes();
+            list.extend([*kind, *flags]);
+            list.extend((8 + sid.len() as u16).to_le_bytes());
+            list.extend(rights.to_le_bytes());
+            list.extend(sid);
+        }
+        if let Some(entries) = entries {
+            bytes.extend([2, 0]);
+            bytes.extend((8 + list.len() as u16).to_le_bytes());
+            bytes.extend((entries.len() as u32).to_le_bytes());
+            bytes.extend(list);
+        }
+        bytes
+    }
+
+    #[test]
+    fn nobody_else_may_change_what_is_private() {
+        let [system, administrators, users] = [&[18][..], &[32, 544], &[32, 545]].map(Sid::of_windows);
+        // What a file in a user's profile has; the owner of one that was made with the rights of an administrator is their group.
+        let private = [(0, 0, ALL, system), (0, 0, ALL, administrators.clone()), (0, 0, ALL, user())];
+        let of = |more: &[(u8, u8, u32, Sid)]| [&private[..], more].concat();
+        let check = |owner: &Sid, entries: &[(u8, u8, u32, Sid)], rights| {
+            foreign(&descriptor(owner, Some(entries)), &user(), rights)
+        };
+        assert_eq!(check(&user(), &private, WRITE), None);
+        assert_eq!(check(&administrators, &of(&[(0, 0, READ, users.clone())]), WRITE), None);
+        assert_eq!(check(&user(), &of(&[(0, INHERIT_ONLY, ALL, users.clone())]), WRITE), None, "for what will be made");
+        assert_eq!(check(&user(), &of(&[(1, 0, ALL, users.clone())]), WRITE), None, "it denies");
+        assert_eq!(check(&user(), &of(&[(0, 0, ALL, Sid { authority: 3, numbers: vec![4] })]), WRITE), None);
+        for right in [0x2, 0x4, 0x10, 0x40, 0x100, DELETE, 0x4_0000, 0x8_0000, 0x1000_0000, 0x4000_0000] {
+            let writable = Some(Foreign::Writable(everybody()));
+            assert_eq!(check(&user(), &of(&[(0, 0, READ | right, everybody())]), WRITE), writable, "{right:x}");
+            assert_eq!(check(&user(), &of(&[(9, 0, right, everybody())]), WRITE), writable, "under a condition");
+        }
+        // As C:\ has it: everybody may make folders there, and nobody replace one.
+        assert_eq!(check(&user(), &of(&[(0, 0, READ | 4, users.clone())]), REPLACE), None);
+        assert_eq!(
+            check(&user(), &of(&[(0, 0, 0x40, users.clone())]), REPLACE),
+            Some(Foreign::Writable(users.clone()))
+        );
+        assert_eq!(check(&users, &private, WRITE), Some(Foreign::BelongsTo(users)));
+    }
+
+    #[test]
+    fn what_is_open_or_cannot_be_understood_is_not_believed() {
+        let check = |bytes: &[u8]| foreign(bytes, &user(), WRITE);
+        assert_eq!(check(&descriptor(&user(), None)), Some(Foreign::IsOpen));
+        assert_eq!(check(&descriptor(&user(), Some(&[]))), None, "an empty list lets nobody in");
+        assert_eq!(check(&descriptor(&user(), Some(&[(5, 0, ALL, everybody())]))), Some(Foreign::Unreadable));
+        let whole = descriptor(&user(), Some(&[(0, 0, ALL, user()), (0, 0, ALL, everybody())]));
+        assert_eq!(check(&whole), Some(Foreign::Writable(everybody())));
+        for end in 0..whole.len() {
+            assert_eq!(check(&whole[..end]), Some(Foreign::Unreadable), "cut at {end}");
+        }
+        // No byte that lies makes it private, but for those that say who it is, what is allowed, and how many entries there are.
+        for (index, byte) in (0..whole.len()).flat_map(|index| [0, 1, 0x7f, 0xff].map(|byte| (index, byte))) {
+            let mut lying = whole.clone();
+            lying[index] = byte;
+            let _ = check(&lying);
+        }
+    }
+
+    #[test]
+    fn an_identifier_is_written_as_windows_writes_it() {
+        let sid = Sid::of_windows(&[21, 7, 4_000_000_000]);
+        assert_eq!(sid.to_string(), "S-1-5-21-7-4000000000");
+        assert_eq!(Sid::at(&sid.bytes(), 0), Some(sid));
+        assert_eq!(everybody().to_string(), "S-1-1-0");
+        assert_eq!(Sid::at(&[1, 15, 0, 0, 0, 0, 0, 5], 0), None);
+        assert_eq!(Sid::at(&[1, 0], usize::MAX), None);
+    }
+}

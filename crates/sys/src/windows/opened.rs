@@ -1,0 +1,228 @@
+//! A process or a thread, opened by its number: both have numbers of one space. As long as it is open, no other can be given its number, so
+//! that who compares when it was made and then sets its mask does so to just this one.
+//!
+//! A process of Windows has a mask that its threads and children inherit; a thread may have fewer cpus of its own. Setting the mask of a
+//! process takes those away, which [`Opened::restrict`] makes up for.
+
+use std::io;
+
+use corewise_model::CpuSet;
+use windows_sys::Win32::Foundation::{ERROR_INVALID_PARAMETER, FILETIME};
+use windows_sys::Win32::System::SystemInformation::GROUP_AFFINITY;
+use windows_sys::Win32::System::Threading::{
+    GetProcessAffinityMask, GetProcessGroupAffinity, GetProcessId, GetProcessIdOfThread, GetProcessTimes,
+    GetThreadGroupAffinity, GetThreadTimes, OpenProcess, OpenThread, PROCESS_QUERY_LIMITED_INFORMATION,
+    PROCESS_SET_INFORMATION, SetProcessAffinityMask, SetThreadGroupAffinity, THREAD_QUERY_INFORMATION,
+    THREAD_SET_INFORMATION,
+};
+
+use super::handle::{Handle, checked};
+use super::processors::{NUMBERING, masks};
+use super::snapshot;
+use super::thread::hundreds_of_ns;
+use crate::logical_processors::relations::GroupMask;
+
+/// Times count in milliseconds, from 1601 on.
+pub const HUNDREDS_OF_NS: u64 = 10_000;
+/// A process is in so many groups at most.
+const MOST_GROUPS: usize = 128;
+
+/// When something was made, and whether it has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Birth {
+    pub start_ticks: u64,
+    pub has_ended: bool,
+}
+
+impl Birth {
+    /// Of a process or thread by its number.
+    pub fn of(id: u32) -> io::Result<Self> {
+        Opened::to_look(id)?.birth()
+    }
+}
+
+/// A process or a thread.
+#[derive(Debug)]
+pub enum Opened {
+    Process(Handle),
+    Thread(Handle),
+}
+
+impl Opened {
+    /// Opens it to be looked at.
+    pub fn to_look(id: u32) -> io::Result<Self> {
+        Self::with(id, PROCESS_QUERY_LIMITED_INFORMATION, THREAD_QUERY_INFORMATION)
+    }
+
+    /// Opens it to be given other cpus.
+    pub fn to_place(id: u32) -> io::Result<Self> {
+        let process = PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SET_INFORMATION;
+        Self::with(id, process, THREAD_QUERY_INFORMATION | THREAD_SET_INFORMATION)
+    }
+
+    fn with(id: u32, of_process: u32, of_thread: u32) -> io::Result<Self> {
+        // SAFETY: a call without memory.
+        match Handle::new(unsafe { OpenProcess(of_process, 0, id) }) {
+            // Numbers are rounded down to the next that may be a process's.
+            // SAFETY: a call without memory.
+            Ok(process) if unsafe { GetProcessId(process.raw()) } == id => Ok(Self::Process(process)),
+            Ok(_) => Err(gone()),
+            Err(error) if !is_gone(&error) => Err(error),
+            // SAFETY: a call without memory.
+            Err(_) => Handle::new(unsafe { OpenThread(of_thread, 0, id) }).map(Self::Thread),
+        }
+    }
+
+    /// The process that it is, or belongs to.
+    pub fn process(&self) -> u32 {
+        // SAFETY: calls without memory.
+        match self {
+            Self::Process(process) => unsafe { GetProcessId(process.raw()) },
+            Self::Thread(thread) => unsafe { GetProcessIdOfThread(thread.raw()) },
+        }
+    }
+
+    /// When it was made, and whether it has ended.
+    pub fn birth(&self) -> io::Result<Birth> {
+        let [created, ended, ..] = self.times()?;
+        Ok(Birth { start_ticks: created / HUNDREDS_OF_NS, has_ended: ended != 0 })
+    }
+
+    /// When it was made and when it ended, since 1601, and how long it was in the kernel and in programs; in units of 100 ns.
+    pub fn times(&self) -> io::Result<[u64; 4]> {
+        let [mut created, mut ended, mut system, mut user] = [FILETIME::default(); 4];
+        // SAFETY: the kernel fills the four times.
+        checked(match self {
+            Self::Process(process) => unsafe {
+                GetProcessTimes(process.raw(), &raw mut created, &raw mut ended, &raw mut system, &raw mut user)
+            },
+            Self::Thread(thread) => unsafe {
+                GetThreadTimes(thread.raw(), &raw mut created, &raw mut ended, &raw mut system, &raw mut user)
+            },
+        })?;
+        Ok([created, ended, system, user].map(hundreds_of_ns))
+    }
+
+    /// The cpus that it may use.
+    pub fn mask(&self) -> io::Result<CpuSet> {
+        match self {
+            Self::Process(process) => mask_of_process(process),
+            Self::Thread(thread) => mask_of_thread(thread),
+        }
+    }
+
+    /// Restricts it to cpus. A process keeps what it has of them in its processor group, a thread what it has of them in its process, as
+    /// kernels of other systems cut masks. Threads that have cpus of their own keep those of them that the process keeps.
+    pub fn restrict(&self, cpus: &CpuSet) -> io::Result<()> {
+        match self {
+            Self::Process(process) => restrict_process(process, cpus),
+            Self::Thread(thread) => {
+                let process = Self::to_look(self.process())?.mask()?;
+                restrict_thread(thread, &cpus.intersection(&process))
+            }
+        }
+    }
+}
+
+/// The error of a number that nothing has.
+pub fn gone() -> io::Error {
+    io::Error::from_raw_os_error(ERROR_INVALID_PARAMETER as i32)
+}
+
+/// Whether an error of opening says that nothing has the number.
+pub fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(ERROR_INVALID_PARAMETER as i32)
+}
+
+/// The same error about cpus must not look as if there were nothing.
+fn about_cpus(error: io::Error, cpus: &CpuSet) -> io::Error {
+    if is_gone(&error) { io::Error::other(format!("Windows does not allow it cpus {cpus}")) } else { error }
+}
+
+/// The processor groups of a process.
+pub fn groups_of(process: &Handle) -> Vec<u16> {
+    let mut groups = [0; MOST_GROUPS];
+    let mut count = MOST_GROUPS as u16;
+    // SAFETY: the kernel writes at most as many groups as there is room for.
+    let is_known = unsafe { GetProcessGroupAffinity(process.raw(), &raw mut count, groups.as_mut_ptr()) } != 0;
+    if is_known { groups[..usize::from(count).min(MOST_GROUPS)].to_vec() } else { vec![0] }
+}
+
+/// All cpus of groups.
+pub fn all_of(groups: &[u16]) -> CpuSet {
+    let whole: Vec<GroupMask> = groups.iter().map(|group| GroupMask { group: *group, bits: u64::MAX }).collect();
+    NUMBERING.cpus(&whole).0
+}
+
+/// The mask of a process holds in its one group; one in several groups has none.
+pub fn mask_of_process(process: &Handle) -> io::Result<CpuSet> {
+    let (mut mask, mut of_system) = (0, 0);
+    // SAFETY: the kernel fills both masks.
+    checked(unsafe { GetProcessAffinityMask(process.raw(), &raw mut mask, &raw mut of_system) })?;
+    let groups = groups_of(process);
+    Ok(match groups.as_slice() {
+        [group] if mask != 0 => NUMBERING.cpus(&[GroupMask { group: *group, bits: mask as u64 }]).0,
+        groups => all_of(groups),
+    })
+}
+
+fn restrict_process(process: &Handle, cpus: &CpuSet) -> io::Result<()> {
+    let groups = groups_of(process);
+    let [group] = groups.as_slice() else {
+        let why = "it has threads in several processor groups, and a mask of a process holds in one";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+    };
+    let Some(mask) = masks(cpus).into_iter().find(|mask| mask.group == *group) else {
+        return Err(io::Error::other(format!("cpu {cpus} is offline, or not in processor group {group}, where it is")));
+    };
+    let before = mask_of_process(process)?;
+    // SAFETY: a call without memory.
+    let own = with_fewer_cpus(unsafe { GetProcessId(process.raw()) }, &before);
+    // SAFETY: a call without memory.
+    checked(unsafe { SetProcessAffinityMask(process.raw(), mask.bits as usize) })
+        .map_err(|error| about_cpus(error, cpus))?;
+    let now = mask_of_process(process)?;
+    for (thread, had) in own {
+        let rest = had.intersection(&now);
+        if let (false, Ok(Opened::Thread(thread))) = (rest.is_empty() || rest == now, Opened::to_place(thread)) {
+            let _ = restrict_thread(&thread, &rest);
+        }
+    }
+    Ok(())
+}
+
+/// The threads of a process that have fewer cpus than it has, with those.
+pub fn with_fewer_cpus(process: u32, cpus: &CpuSet) -> Vec<(u32, CpuSet)> {
+    let threads = snapshot::threads().unwrap_or_default().into_iter().filter(|(owner, _)| *owner == process);
+    let seen = threads.filter_map(|(_, thread)| Some((thread, Opened::to_look(thread).ok()?.mask().ok()?)));
+    seen.filter(|(_, mask)| mask != cpus && mask.is_subset(cpus)).collect()
+}
+
+/// The cpus of a thread, which is in one group at a time.
+pub fn mask_of_thread(thread: &Handle) -> io::Result<CpuSet> {
+    let mut affinity = GROUP_AFFINITY::default();
+    // SAFETY: the kernel fills the structure.
+    checked(unsafe { GetThreadGroupAffinity(thread.raw(), &raw mut affinity) })?;
+    Ok(NUMBERING.cpus(&[GroupMask { group: affinity.Group, bits: affinity.Mask as u64 }]).0)
+}
+
+/// Restricts a thread to cpus of one group.
+pub fn restrict_thread(thread: &Handle, cpus: &CpuSet) -> io::Result<()> {
+    let GroupMask { group, bits } = one_mask(cpus)?;
+    let affinity = GROUP_AFFINITY { Mask: bits as usize, Group: group, Reserved: [0; 3] };
+    // SAFETY: the kernel reads the structure, which outlives the call.
+    checked(unsafe { SetThreadGroupAffinity(thread.raw(), &raw const affinity, std::ptr::null_mut()) })
+        .map_err(|error| about_cpus(error, cpus))
+}
+
+/// The mask of a set whose active cpus are all in one group.
+pub fn one_mask(cpus: &CpuSet) -> io::Result<GroupMask> {
+    match masks(cpus).as_slice() {
+        [mask] => Ok(*mask),
+        [] => Err(io::Error::other(format!("cpu {cpus} is offline, or not allowed for this process"))),
+        _ => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("cpus {cpus} are in several processor groups, and a mask holds in one"),
+        )),
+    }
+}

@@ -1,0 +1,88 @@
+//! Users: security identifiers, their names, and whose a process is.
+
+use std::io;
+use std::ptr;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use windows_sys::Win32::Foundation::HANDLE;
+use windows_sys::Win32::Security::{GetTokenInformation, LookupAccountSidW, TOKEN_QUERY, TOKEN_USER, TokenUser};
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
+
+use super::handle::{Handle, checked};
+use super::text::from_wide;
+use crate::access_list::Sid;
+
+/// The user of this process; nobody where Windows does not say.
+static OWN: LazyLock<Option<Sid>> = LazyLock::new(|| {
+    // SAFETY: it returns a constant that stands for this process, and needs no closing.
+    of_process(&Handle::constant(unsafe { GetCurrentProcess() })).ok()
+});
+
+/// Users have no numbers here: each gets one when it is first seen.
+static NUMBERED: Mutex<Vec<Sid>> = Mutex::new(Vec::new());
+
+/// The user of this process.
+pub fn own() -> io::Result<&'static Sid> {
+    OWN.as_ref().ok_or_else(|| io::Error::other("Windows does not say which user this is"))
+}
+
+/// The user whose rights a process has, which is open to be looked at.
+pub fn of_process(process: &Handle) -> io::Result<Sid> {
+    let mut token: HANDLE = ptr::null_mut();
+    // SAFETY: the kernel fills the handle.
+    checked(unsafe { OpenProcessToken(process.raw(), TOKEN_QUERY, &raw mut token) })?;
+    let token = Handle::new(token)?;
+    // Aligned as the structure, which the identifier follows.
+    let mut words = [0_u64; 32];
+    let mut length = 0;
+    // SAFETY: the kernel writes at most as many bytes as the words have.
+    checked(unsafe {
+        GetTokenInformation(
+            token.raw(),
+            TokenUser,
+            words.as_mut_ptr().cast(),
+            size_of_val(&words) as u32,
+            &raw mut length,
+        )
+    })?;
+    // SAFETY: the kernel filled the structure, which begins the words and is aligned as they are.
+    let place = unsafe { (*words.as_ptr().cast::<TOKEN_USER>()).User.Sid } as usize - words.as_ptr() as usize;
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    Sid::at(&bytes, place).ok_or_else(|| io::Error::other("the user of the process cannot be read"))
+}
+
+/// The number of a user in this process.
+pub fn number_of(user: &Sid) -> u32 {
+    let mut known = NUMBERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = known.iter().position(|other| other == user).unwrap_or_else(|| {
+        known.push(user.clone());
+        known.len() - 1
+    });
+    place as u32
+}
+
+/// The name of a user by that number: the account's, without its domain; the identifier where it has none.
+pub fn name_of(number: u32) -> Option<String> {
+    let known = NUMBERED.lock().unwrap_or_else(PoisonError::into_inner).get(number as usize).cloned()?;
+    Some(name(&known))
+}
+
+/// The name of a user or group, without its domain.
+pub fn name(user: &Sid) -> String {
+    let bytes = user.bytes();
+    let (mut name, mut domain) = ([0_u16; 257], [0_u16; 257]);
+    let (mut name_length, mut domain_length, mut kind) = (name.len() as u32, domain.len() as u32, 0);
+    // SAFETY: the identifier is complete, and the kernel writes at most as many units as both texts have.
+    let is_known = unsafe {
+        LookupAccountSidW(
+            ptr::null(),
+            bytes.as_ptr().cast_mut().cast(),
+            name.as_mut_ptr(),
+            &raw mut name_length,
+            domain.as_mut_ptr(),
+            &raw mut domain_length,
+            &raw mut kind,
+        )
+    } != 0;
+    if is_known { from_wide(&name) } else { user.to_string() }
+}
