@@ -210,6 +210,26 @@ fn the_experiments_of_a_suite_make_a_table() {
     assert!(!page(&place, &path, &["1"]).contains("geometric mean"), "one experiment is no suite");
 }
 
+/// Without numbers: all experiments of the latest session, and nothing of the one before.
+#[test]
+fn the_latest_of_this_machine_is_a_whole_session() {
+    let place = Place::new();
+    let path = place.path().join("history.db");
+    let mut store = Store::open(&path).unwrap();
+    let machine = corewise_sys::topology::read(&corewise_sys::Root::live()).unwrap();
+    for begun_unix_ms in [1, 2] {
+        for mut made in made::suite() {
+            made.experiment.machine = machine.clone();
+            made.experiment.suite.as_mut().unwrap().begun_unix_ms = 86_400_000 * begun_unix_ms;
+            store.add(&made).unwrap();
+        }
+    }
+    drop(store);
+    let document: Value =
+        serde_json::from_str(&printed(&place, &path, &["report", "-o", "page.html", "--json"])).unwrap();
+    assert_eq!(document["numbers"], serde_json::json!([5, 6, 7, 8]));
+}
+
 /// What is stored of the same machine is followed, whether or not it is named.
 #[test]
 fn numbers_are_followed_over_the_history() {
