@@ -14,6 +14,7 @@ pub mod latency;
 pub mod machine;
 pub mod markdown;
 pub mod number;
+pub mod over_time;
 pub mod page;
 pub mod picture;
 pub mod plot;

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Machine;
+use crate::followed::Followed;
 
 /// Anything measured that is stored: a survey, a map of links, an experiment. It holds what was observed; what that shows
 /// is computed anew each time. A new kind implements this trait, and store, lists and documents take it as it is.
@@ -30,6 +31,14 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
 
     /// Computes what it shows.
     fn conclude(&self) -> Self::Conclusions;
+
+    /// The numbers of it that are followed over the history.
+    fn followed(&self) -> Vec<Followed>;
+
+    /// Whether another of its kind and machine, of which a list says this, is followed with it.
+    fn is_followed_with(&self, _other: &Summary) -> bool {
+        true
+    }
 
     /// What a list says of it.
     fn summary(&self) -> Summary {

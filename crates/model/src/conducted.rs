@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Artifact, Origin};
+use crate::artifact::{Artifact, Origin, Summary};
 use crate::experiment::{ArmStanding, ArmVerdict, Standing, What};
+use crate::followed::Followed;
 use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, standing, threads};
 
 /// An experiment of more blocks is none.
@@ -128,5 +129,34 @@ impl Artifact for Conducted {
         let has_ratios = threads.is_none() && experiment.policy.what != What::Tail;
         let numbers = has_ratios.then(|| Numbers::of(experiment, trials, &standing));
         ExperimentConclusions { standing, numbers, threads }
+    }
+
+    /// What each placement changes, with its any-time interval. Numbers of threads are not followed: which is best is no number of one of them.
+    fn followed(&self) -> Vec<Followed> {
+        let Self { experiment, trials } = self;
+        let what = experiment.policy.what;
+        let (quantity, value): (&str, fn(f64) -> f64) = match what {
+            What::Typical => ("better than the OS default, %", |effect| 100.0 * (effect.exp() - 1.0)),
+            What::Mean => ("better than the OS default in the mean, %", |effect| 100.0 * (effect.exp() - 1.0)),
+            What::Tail => ("fewer slow runs of 100 than with the OS default", |effect| 100.0 * effect),
+        };
+        let quantity = format!("{}: {quantity}", experiment.workload.metric.name);
+        let of = |arm: &ArmStanding| {
+            let effect = arm.effect?;
+            let ends = [effect.low, effect.high].map(|end| end.map(value));
+            Some(Followed {
+                quantity: quantity.clone(),
+                of: experiment.arms.get(arm.arm)?.spoken(),
+                value: value(effect.estimate),
+                interval: (ends != [None, None]).then_some(ends),
+            })
+        };
+        let has_threads = experiment.arms.iter().any(|arm| arm.threads.is_some());
+        if has_threads { Vec::new() } else { standing(experiment, trials).arms.iter().skip(1).filter_map(of).collect() }
+    }
+
+    /// The same command.
+    fn is_followed_with(&self, other: &Summary) -> bool {
+        other.what == self.what()
     }
 }

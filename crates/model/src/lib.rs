@@ -18,6 +18,7 @@ pub mod event;
 pub mod experiment;
 pub mod facts;
 pub mod finding;
+pub mod followed;
 pub mod gap;
 pub mod histogram;
 pub mod interrupt;

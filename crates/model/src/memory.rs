@@ -16,9 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::artifact::{Origin, count};
 use crate::clock::Clock;
+use crate::followed::Followed;
 use crate::links::map::Provenance;
-use crate::{Artifact, CpuSet, Gap, Machine};
+use crate::{Artifact, CpuSet, Gap, Machine, links};
 use conclude::MemoryConclusions;
+use estimate::Estimate;
 
 /// What `corewise memory` measured on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -237,5 +239,21 @@ impl Artifact for MemoryMap {
 
     fn conclude(&self) -> MemoryConclusions {
         conclude::conclude(self)
+    }
+
+    /// The cheapest and the dearest load; what was not measured here is not the same thing.
+    fn followed(&self) -> Vec<Followed> {
+        let simulated = if self.provenance.origin == links::map::Origin::Measured { "" } else { ", simulated" };
+        let costs = self.conclude().costs;
+        let mut costs: Vec<Estimate> = costs.iter().filter_map(|cost| cost.huge_ns).collect();
+        costs.sort_by(|one, other| one.median.total_cmp(&other.median));
+        let of = |name: &str, cost: &Estimate| {
+            Followed::new(format!("a load from memory{simulated}, ns"), name, cost.median, Some((cost.low, cost.high)))
+        };
+        match costs.as_slice() {
+            [] => Vec::new(),
+            [one] => vec![of("its memory", one)],
+            [least, .., most] => vec![of("the cheapest", least), of("the dearest", most)],
+        }
     }
 }

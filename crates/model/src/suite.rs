@@ -12,7 +12,7 @@ use crate::machine_file::line_of;
 use crate::metric_line;
 use crate::sample::Finder;
 pub use crate::trial::Part;
-use crate::trial::{LONGEST_TIMEOUT_S, Metric};
+use crate::trial::{Experiment, LONGEST_TIMEOUT_S, Metric};
 
 /// A suite.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -136,6 +136,29 @@ impl Suite {
             }
         }
         if suite.benchmarks.is_empty() { Err(SuiteError::Empty) } else { Ok(suite) }
+    }
+
+    /// The suite that stored experiments are parts of, as far as they say: a benchmark for each. Absent where there is none, or one is no part.
+    pub fn of_parts(experiments: &[&Experiment]) -> Option<Self> {
+        let benchmark = |experiment: &&Experiment| {
+            let part = experiment.suite.as_ref()?;
+            Some(Benchmark {
+                name: part.benchmark.clone(),
+                category: part.category.clone(),
+                command: experiment.workload.command.clone(),
+                needs: Vec::new(),
+                packages: BTreeMap::new(),
+                metric: None,
+                metric_file: experiment.workload.metric_file.clone(),
+                folder: None,
+                setup: part.setup.clone(),
+                cleanup: None,
+                timeout_s: experiment.workload.timeout_s,
+            })
+        };
+        let name = experiments.first()?.suite.as_ref()?.suite.clone();
+        let benchmarks = experiments.iter().map(benchmark).collect::<Option<_>>()?;
+        Some(Self { name, about: None, install: BTreeMap::new(), benchmarks })
     }
 
     /// How a distribution installs what these benchmarks need. Absent where the suite does not know the distribution, or none

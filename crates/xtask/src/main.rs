@@ -40,6 +40,8 @@ const USAGE: &str = "usage: cargo xtask CHORE
   walls                   find circles between modules, commands that reach into other rooms, and code outside sys \
 that names a system
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
+  pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests
+  page-cost               how long pages of 256 cpus and of 400 runs take to make and to be painted, and how large they are
   schema [--check]        write docs/schema/*.json from the types, or list those that are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
@@ -99,6 +101,8 @@ fn run(words: &[&str]) -> Result<bool> {
         ["rig", machine, command @ ..] => rig::boot(machine, command),
         ["walls"] => Ok(walls::check()? & face::check()?),
         ["deny"] => deny::check(),
+        ["pictures"] => page_chore("pictures_of_pages", &[]),
+        ["page-cost"] => page_chore("cost_of_pages", &["--release"]),
         ["schema"] => schema::write().map(|()| true),
         ["schema", "--check"] => schema::check(),
         ["fuzz"] => fuzz::run(600, None),
@@ -109,6 +113,12 @@ fn run(words: &[&str]) -> Result<bool> {
         }
         _ => bail!("unknown chore\n{USAGE}"),
     }
+}
+
+/// Does a chore of the tests of pages, which have the results and the browser that it needs.
+fn page_chore(name: &str, options: &[&str]) -> Result<bool> {
+    let test = ["test", "--quiet", "--package", "corewise", "--test", "report"];
+    Ok(cargo().args(test).args(options).args(["--", "--ignored", "--nocapture", name]).status()?.success())
 }
 
 /// Measures corewise beside other tools: a crate of its own, compiled when it is asked for.

@@ -69,11 +69,16 @@ pub fn model_name(machine: &Machine) -> String {
     kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }
 
-/// The picture of the levels, with at most about `limit` objects one by one; then caches below the last level, and what
-/// is offline, isolated or not allowed here.
+/// The picture of the levels, with at most about `limit` objects one by one, and its [`details`].
 pub fn picture(machine: &Machine, width: usize, limit: usize) -> Vec<Line> {
     let mut lines = picture::levels(machine, width, limit);
-    lines.extend(caches_line(machine, width));
+    lines.extend(details(machine, width));
+    lines
+}
+
+/// What stands below a picture of the levels: caches below the last level, and what is offline, isolated or not allowed here.
+pub fn details(machine: &Machine, width: usize) -> Vec<Line> {
+    let mut lines = caches_line(machine, width);
     lines.extend(notes(machine, width));
     lines
 }

@@ -77,7 +77,8 @@ pub fn when_exactly(unix_ms: i64, zone: &TimeZone) -> String {
     moment(unix_ms, zone, "%Y-%m-%d %H:%M:%S")
 }
 
-fn moment(unix_ms: i64, zone: &TimeZone, form: &str) -> String {
+/// A moment in a time zone, in a form of strftime(3).
+pub fn moment(unix_ms: i64, zone: &TimeZone, form: &str) -> String {
     match Timestamp::from_millisecond(unix_ms) {
         Ok(moment) => moment.to_zoned(zone.clone()).strftime(form).to_string(),
         Err(_) => "at an unknown time".to_owned(),

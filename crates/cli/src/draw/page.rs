@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::text::{Line, Part, Table, Tone};
+use super::text::{Line, Part, Table, Tone, printable};
 
 pub use machine::machine;
 
@@ -31,8 +31,6 @@ pub struct Figure {
 pub enum Block {
     /// Lines as the terminal has them: paragraphs and tables, with a heading where the first begins with a strong word.
     Lines(Vec<Line>),
-    /// Lines whose columns mean something beyond their text.
-    Drawn(Vec<Line>),
     /// A figure.
     Figure(Figure),
 }
@@ -57,18 +55,19 @@ impl Story {
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         self.evidence.iter().filter_map(|block| match block {
             Block::Figure(figure) => Some(figure),
-            Block::Lines(_) | Block::Drawn(_) => None,
+            Block::Lines(_) => None,
         })
     }
 
     /// It as elements; `number` makes names unique on the page.
     pub fn markup(&self, number: usize) -> Markup {
         html! {
-            div.head { (sentences(&self.head, None)) }
-            div.answer { (sentences(&self.answer, None)) }
+            @if !self.head.is_empty() { div.head { (sentences(&self.head, None)) } }
+            @if !self.answer.is_empty() { div.answer { (sentences(&self.answer, None)) } }
+            (again(&self.command))
             @for (place, block) in self.evidence.iter().enumerate() { (block.markup(&format!("part-{number}-{place}"), &self.command)) }
             @if !self.besides.is_empty() {
-                section.besides { h3 { "Besides" } (sentences(&self.besides, None)) }
+                section.besides { h3 { "Checks and notes" } (sentences(&self.besides, None)) }
             }
         }
     }
@@ -86,27 +85,21 @@ impl Block {
                     }
                 }
             }
-            Self::Drawn(lines) => {
-                let (heading, rest) = headed(lines);
-                html! {
-                    section {
-                        @if let Some(heading) = &heading { h3 { (heading) } }
-                        // What can be scrolled is reached by the keyboard too.
-                        pre tabindex="0" { @for line in &rest { (spans(line)) "\n" } }
-                    }
-                }
-            }
             Self::Figure(figure) => html! {
                 figure id=(id) {
                     // The picture says its title itself, to whoever sees it.
                     h3.hidden { (figure.title) }
                     div.picture tabindex="0" role="group" aria-label=(figure.title) { (PreEscaped(&figure.svg)) }
                     figcaption { (figure.caption) }
-                    p.again { "Make it again: " code { (command) } }
+                    (again(command))
                 }
             },
         }
     }
+}
+
+fn again(command: &str) -> Markup {
+    html! { p.again { "Make it again: " code { (printable(command)) } } }
 }
 
 /// The heading that a block begins with, and its lines without it.

@@ -69,10 +69,12 @@ pub enum Mark {
     Cross([f64; 2]),
     /// Values in their order.
     Line(Vec<[f64; 2]>),
-    /// An interval along the first axis, on a row of the second; open where an end is not known.
+    /// An interval along one axis; open where an end is not known.
     Interval {
-        /// The row.
-        row: f64,
+        /// Which axis: 0 from left to right, 1 from bottom to top.
+        along: usize,
+        /// Its place along the other.
+        at: f64,
         /// Its ends.
         ends: [Option<f64>; 2],
     },
@@ -156,9 +158,9 @@ impl Plot {
             match mark {
                 Mark::Dot(at) | Mark::Cross(at) => (0..2).for_each(|which| take(which, at[which])),
                 Mark::Line(points) => points.iter().for_each(|at| (0..2).for_each(|which| take(which, at[which]))),
-                Mark::Interval { row, ends } => {
-                    take(1, *row);
-                    ends.iter().flatten().for_each(|end| take(0, *end));
+                Mark::Interval { along, at, ends } => {
+                    take(1 - along, *at);
+                    ends.iter().flatten().for_each(|end| take(*along, *end));
                 }
             }
         }
@@ -280,7 +282,7 @@ impl Plot {
                         let _ = write!(stroked, "{}{x:.1} {y:.1}", if place == 0 { 'M' } else { 'L' });
                     }
                 }
-                Mark::Interval { row, ends } => stroked.push_str(&self.interval(frame, *row, *ends)),
+                Mark::Interval { along, at, ends } => stroked.push_str(&self.interval(frame, *along, *at, *ends)),
             }
         }
         if !stroked.is_empty() {
@@ -292,13 +294,19 @@ impl Plot {
     }
 
     /// An interval with its ends; where one is not known, it goes on to the frame without one.
-    fn interval(&self, frame: &Frame, row: f64, ends: [Option<f64>; 2]) -> String {
-        let y = frame.place(1, row);
-        let x = |which: usize| ends[which].map(|end| frame.place(0, self.across.position(end)));
-        let [low, high] = [x(0).unwrap_or(frame.left), x(1).unwrap_or(frame.left + frame.width)];
-        let mut path = format!("M{low:.1} {y:.1}H{high:.1}");
-        for end in [x(0), x(1)].into_iter().flatten() {
-            let _ = write!(path, "M{end:.1} {:.1}v10", y - 5.0);
+    fn interval(&self, frame: &Frame, along: usize, at: f64, ends: [Option<f64>; 2]) -> String {
+        let place = |which: usize, value: f64| frame.place(which, self.axis(which).position(value));
+        let at = place(1 - along, at);
+        let edges = frame.ends[along].map(|position| frame.place(along, position));
+        let known = ends.map(|end| end.map(|end| place(along, end)));
+        let [low, high] = [0, 1].map(|end| known[end].unwrap_or(edges[end]));
+        let mut path =
+            if along == 0 { format!("M{low:.1} {at:.1}H{high:.1}") } else { format!("M{at:.1} {low:.1}V{high:.1}") };
+        for end in known.into_iter().flatten() {
+            let _ = match along {
+                0 => write!(path, "M{end:.1} {:.1}v10", at - 5.0),
+                _ => write!(path, "M{:.1} {end:.1}h10", at - 5.0),
+            };
         }
         path
     }
@@ -347,11 +355,13 @@ fn colour(index: usize) -> &'static str {
 
 /// A filled shape around a place; series differ in it without colour.
 fn shape(index: usize, [x, y]: [f64; 2]) -> String {
-    match index % 4 {
+    match index % 6 {
         0 => format!("M{:.1} {y:.1}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0", x - 3.5),
         1 => format!("M{:.1} {:.1}h6v6h-6z", x - 3.0, y - 3.0),
         2 => format!("M{x:.1} {:.1}l4 7h-8z", y - 4.0),
-        _ => format!("M{x:.1} {:.1}l4.2 4.2l-4.2 4.2l-4.2-4.2z", y - 4.2),
+        3 => format!("M{x:.1} {:.1}l4.2 4.2l-4.2 4.2l-4.2-4.2z", y - 4.2),
+        4 => format!("M{x:.1} {:.1}l4-7h-8z", y + 4.0),
+        _ => format!("M{:.1} {:.1}h8v4h-8z", x - 4.0, y - 2.0),
     }
 }
 

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use clap::Args;
+use corewise_model::artifact::Origin;
 use corewise_model::{Artifact, Machine};
-use corewise_store::Store;
+use corewise_store::{Entry, Store};
 use corewise_sys::input;
 use jiff::tz::TimeZone;
 
@@ -15,9 +16,13 @@ use super::history::broken;
 use super::output::show;
 use super::settings::Settings;
 use crate::draw::number::when;
-use crate::draw::page::Story;
+use crate::draw::over_time::{self, Moment};
+use crate::draw::page::{Block, Story};
 use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen};
+
+/// So many results of a kind are followed at most: the latest. Those of machines of more than 128 cpus take long to read.
+const MOST_FOLLOWED: [usize; 2] = [24, 8];
 
 /// In which form a stored artifact is printed; as its screen, or as JSON, where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -59,6 +64,27 @@ pub trait Printed: Artifact {
     /// What a page says of it.
     fn story(&self, kept: &Kept, settings: &Settings) -> Story;
 
+    /// What a page says of several of these numbers together: what changed from each to the next, unless the kind says more.
+    fn together(several: &[(i64, Self)]) -> Vec<Section> {
+        let changed = |pair: &[(i64, Self)]| {
+            let numbers = [pair[0].0, pair[1].0];
+            let lines = Self::changes(numbers, [&pair[0].1, &pair[1].1])?;
+            let [before, after] = numbers;
+            let story = Story {
+                evidence: vec![Block::Lines(lines)],
+                command: format!("corewise history compare {before} {after}"),
+                ..Story::default()
+            };
+            Some(Section::new(format!("{}-{before}-{after}", Self::KIND), "What changed".to_owned(), story))
+        };
+        several.windows(2).filter_map(changed).collect()
+    }
+
+    /// What it is a part of, where several of a kind were made as one: the session of a suite.
+    fn session(&self) -> Option<String> {
+        None
+    }
+
     /// It as it is stored that comes from a file.
     #[must_use]
     fn imported(self, file: &str) -> Self;
@@ -74,8 +100,8 @@ pub trait Printed: Artifact {
     fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure>;
 }
 
-/// What changed between two of a kind, in the lines of the terminal; nothing where they cannot be compared.
-pub type Changes = Option<Vec<Line>>;
+/// What a page has of several results, or why they cannot be read.
+pub type Sections = Result<Vec<Section>, Failure>;
 
 /// A kind of artifact in the list of all.
 pub struct Kind {
@@ -85,10 +111,10 @@ pub struct Kind {
     pub show: fn(&Store, i64, &Form, &Settings) -> Result<(), Failure>,
     /// Prints what changed between those of two numbers.
     pub compare: fn(&Store, [i64; 2], &Settings) -> Result<(), Failure>,
-    /// What a page has of the one of a number.
-    pub report: fn(&Store, i64, &Settings) -> Result<Reported, Failure>,
-    /// What a page has of what changed between those of two numbers.
-    pub changes: fn(&Store, [i64; 2]) -> Result<Changes, Failure>,
+    /// The numbers of the latest in a list, with those that were made with it as one.
+    pub latest: fn(&Store, &[Entry]) -> Result<Vec<i64>, Failure>,
+    /// What a page has of those of these numbers: what they show together, each of them, and how they changed over the history.
+    pub report: fn(&Store, &[i64], &Settings) -> Sections,
     /// What is wrong with one in JSON, if anything.
     pub check: fn(&str) -> Result<(), String>,
     /// Takes one into a store whose JSON is in a file of that name; its number there.
@@ -97,22 +123,37 @@ pub struct Kind {
     pub schema: &'static str,
 }
 
-/// What a page has of one thing that is stored.
+/// A section of a page: one result, or what several show together.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Its name in addresses within the page, and in names of files: "survey-3".
+    pub id: String,
+    /// Its heading: "Experiment 12".
+    pub title: String,
+    /// What is said.
+    pub story: Story,
+    /// The result; absent where it is about several.
+    pub result: Option<Reported>,
+}
+
+/// A result on a page.
+#[derive(Clone, Debug)]
 pub struct Reported {
-    /// Its kind's name.
-    pub kind: &'static str,
-    /// The name of its documents.
-    pub schema: &'static str,
     /// Its number.
     pub number: i64,
-    /// What it is called: "Experiment 12".
-    pub title: String,
+    /// The name of its documents.
+    pub schema: &'static str,
     /// The machine that it is of.
     pub machine: Option<Machine>,
-    /// What is said of it.
-    pub story: Story,
     /// What was observed, as JSON.
     pub data: String,
+}
+
+impl Section {
+    /// A section about several results.
+    pub fn new(id: String, title: String, story: Story) -> Self {
+        Self { id, title, story, result: None }
+    }
 }
 
 /// The entry of a kind in the list of all.
@@ -121,8 +162,8 @@ pub const fn kind<T: Printed>() -> Kind {
         name: T::KIND,
         show: again::<T>,
         compare: compared::<T>,
+        latest: latest::<T>,
         report: reported::<T>,
-        changes: changed::<T>,
         check: |data| read::<T>(data).map(drop),
         import: imported::<T>,
         schema: T::SCHEMA,
@@ -141,24 +182,77 @@ fn compared<T: Printed>(store: &Store, numbers: [i64; 2], settings: &Settings) -
     T::compare(numbers, [&of(numbers[0])?, &of(numbers[1])?], settings)
 }
 
-fn reported<T: Printed>(store: &Store, number: i64, settings: &Settings) -> Result<Reported, Failure> {
-    let artifact: T = store.get(number).map_err(broken)?;
-    let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
-    let data = serde_json::to_string(&artifact).map_err(|error| Failure::new(Exit::Internal, error))?;
-    Ok(Reported {
-        kind: T::KIND,
-        schema: T::SCHEMA,
-        number,
-        title: format!("{} {number}", T::TITLE),
-        machine: artifact.origin().machine.cloned(),
-        story: artifact.story(&Kept::Recalled(number, made), settings),
-        data,
-    })
+fn latest<T: Printed>(store: &Store, entries: &[Entry]) -> Result<Vec<i64>, Failure> {
+    let mut latest = entries.iter().rev().filter(|entry| entry.kind == T::KIND && !entry.is_deleted());
+    let Some(last) = latest.next() else { return Ok(Vec::new()) };
+    let mut numbers = vec![last.number];
+    let session_of = |number| store.get::<T>(number).map_err(broken).map(|artifact| artifact.session());
+    if let Some(session) = session_of(last.number)? {
+        for entry in latest {
+            if session_of(entry.number)?.as_ref() != Some(&session) {
+                break;
+            }
+            numbers.push(entry.number);
+        }
+    }
+    numbers.reverse();
+    Ok(numbers)
 }
 
-fn changed<T: Printed>(store: &Store, numbers: [i64; 2]) -> Result<Changes, Failure> {
-    let of = |number| store.get::<T>(number).map_err(broken);
-    Ok(T::changes(numbers, [&of(numbers[0])?, &of(numbers[1])?]))
+fn reported<T: Printed>(store: &Store, numbers: &[i64], settings: &Settings) -> Sections {
+    let artifact = |number: &i64| Ok((*number, store.get::<T>(*number).map_err(broken)?));
+    let several = numbers.iter().map(artifact).collect::<Result<Vec<(i64, T)>, Failure>>()?;
+    let mut sections = T::together(&several);
+    for (number, artifact) in &several {
+        let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
+        sections.push(Section {
+            id: format!("{}-{number}", T::KIND),
+            title: format!("{} {number}", T::TITLE),
+            story: artifact.story(&Kept::Recalled(*number, made), settings),
+            result: Some(Reported {
+                number: *number,
+                schema: T::SCHEMA,
+                machine: artifact.origin().machine.cloned(),
+                data: serde_json::to_string(artifact).map_err(|error| Failure::new(Exit::Internal, error))?,
+            }),
+        });
+    }
+    sections.extend(followed(store, &several)?);
+    Ok(sections)
+}
+
+/// How numbers of these changed over the history of their machines: a section for each that is followed by itself.
+fn followed<T: Printed>(store: &Store, several: &[(i64, T)]) -> Sections {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut done: Vec<i64> = Vec::new();
+    // What results of one kind are called in a sentence: "survey", "map".
+    let name = T::TITLE.split(' ').next().unwrap_or_default().to_lowercase();
+    for (number, artifact) in several.iter().rev() {
+        let Some(machine) = artifact.origin().machine.filter(|_| !done.contains(number)) else { continue };
+        let mut entries = store.entries(Some(&machine.fingerprint())).map_err(broken)?;
+        entries.retain(|entry| {
+            let is_alike = entry.summary.as_ref().is_none_or(|summary| artifact.is_followed_with(summary));
+            entry.kind == T::KIND && !entry.is_deleted() && is_alike
+        });
+        done.extend(entries.iter().map(|entry| entry.number));
+        // Those that this corewise cannot read are not followed.
+        let most = MOST_FOLLOWED[usize::from(machine.online.len() > 128)];
+        let latest = entries.split_off(entries.len().saturating_sub(most));
+        let moments: Vec<Moment> = latest.iter().filter_map(|entry| moment::<T>(store, entry.number)).collect();
+        if let Some(story) = over_time::story(&name, &moments, &TimeZone::system()) {
+            let title = format!("{} {number} over time", T::TITLE);
+            sections.push(Section::new(format!("{}-{number}-over-time", T::KIND), title, story));
+        }
+    }
+    sections.reverse();
+    Ok(sections)
+}
+
+fn moment<T: Printed>(store: &Store, number: i64) -> Option<Moment> {
+    let artifact: T = store.get(number).ok()?;
+    let Origin { machine, started_unix_ms, .. } = artifact.origin();
+    let environment = machine.map(Machine::environment).unwrap_or_default();
+    Some(Moment { number, started_unix_ms, environment, values: artifact.followed() })
 }
 
 fn imported<T: Printed>(store: &mut Store, data: &str, file: &str) -> Result<i64, String> {

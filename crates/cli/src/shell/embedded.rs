@@ -26,7 +26,7 @@ pub fn element(schema: &str, json: &str) -> Option<String> {
         // No text in it ends the element.
         (BEGIN[0], json.replace('<', "\\u003c"))
     } else {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(json.as_bytes()).ok()?;
         (BEGIN[1], STANDARD.encode(encoder.finish().ok()?))
     };

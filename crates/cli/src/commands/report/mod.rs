@@ -5,6 +5,7 @@ mod page;
 
 use std::path::Path;
 
+use corewise_model::Machine;
 use corewise_model::keep::Rule;
 use corewise_store::Store;
 use corewise_sys::output;
@@ -15,7 +16,7 @@ use super::KINDS;
 use crate::draw::number::{bytes, count};
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
-use crate::shell::artifact::{Kind, Reported};
+use crate::shell::artifact::{Kind, Section};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, existing};
 use crate::shell::machine::this_machine;
@@ -24,7 +25,7 @@ use crate::shell::rules::Rules;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::ReportArguments;
-use page::{Changes, Page};
+use page::Page;
 
 /// What makes something to report.
 const FIRST: &str = "Make a survey with `corewise`";
@@ -98,8 +99,8 @@ fn place(option: &str, path: &Path) -> Result<std::path::PathBuf, Failure> {
 /// The latest of each kind of this machine.
 fn latest(store: &Store) -> Result<Vec<i64>, Failure> {
     let entries = store.entries(Some(&this_machine()?.fingerprint())).map_err(broken)?;
-    let last = |kind: &Kind| entries.iter().rev().find(|entry| entry.kind == kind.name && !entry.is_deleted());
-    let numbers: Vec<i64> = KINDS.iter().filter_map(last).map(|entry| entry.number).collect();
+    let numbers =
+        KINDS.iter().map(|kind| (kind.latest)(store, &entries)).collect::<Result<Vec<_>, Failure>>()?.concat();
     match numbers.is_empty() {
         true => Err(Failure::unavailable("nothing is stored of this machine")
             .next("Name what to report by its number; `corewise history --all` lists everything.")),
@@ -117,36 +118,42 @@ fn kind_of(store: &Store, number: i64) -> Result<&'static Kind, Failure> {
     })
 }
 
-/// Reads what is reported, and what changed between those of a kind, each beside the one before.
+/// Reads what is reported, kind by kind in the order in which they are first named.
 fn made(store: &Store, numbers: &[i64], settings: &Settings) -> Result<Page, Failure> {
-    let mut results: Vec<Reported> = Vec::new();
-    let mut changes: Vec<Changes> = Vec::new();
-    let mut last: Vec<(&str, i64)> = Vec::new();
+    let mut of_kinds: Vec<(&Kind, Vec<i64>)> = Vec::new();
     for &number in numbers {
         let kind = kind_of(store, number)?;
-        results.push((kind.report)(store, number, settings)?);
-        if let Some((_, before)) = last.iter_mut().find(|(name, _)| *name == kind.name) {
-            let lines = (kind.changes)(store, [*before, number])?;
-            changes.extend(lines.map(|lines| Changes { lines }));
-            *before = number;
-        } else {
-            last.push((kind.name, number));
+        match of_kinds.iter_mut().find(|(known, _)| known.name == kind.name) {
+            Some((_, numbers)) if numbers.contains(&number) => {}
+            Some((_, numbers)) => numbers.push(number),
+            None => of_kinds.push((kind, vec![number])),
         }
     }
-    // Rules that cannot be read are said by `corewise keep`.
-    let rules: Vec<Rule> =
-        Rules::of(None, settings.is_root, settings).and_then(|rules| rules.read()).unwrap_or_default();
-    Ok(Page { results, changes, rules })
+    let report = |(kind, numbers): &(&Kind, Vec<i64>)| (kind.report)(store, numbers, settings);
+    let sections = of_kinds.iter().map(report).collect::<Result<Vec<_>, Failure>>()?.concat();
+    let rules = rules(&sections, settings);
+    Ok(Page { sections, rules })
+}
+
+/// The rules of this user, where something of this machine is reported. Rules that cannot be read are said by `corewise keep`.
+fn rules(sections: &[Section], settings: &Settings) -> Option<(Vec<Rule>, Machine)> {
+    let rules = Rules::of(None, settings.is_root, settings).and_then(|rules| rules.read()).unwrap_or_default();
+    let machine = if rules.is_empty() { None } else { this_machine().ok() }?;
+    let fingerprint = machine.fingerprint();
+    let mut machines = sections.iter().filter_map(|section| section.result.as_ref()?.machine.as_ref());
+    machines.any(|machine| machine.fingerprint() == fingerprint).then_some((rules, machine))
 }
 
 /// Writes each figure as a file of its own; their names.
 fn write_figures(page: &Page, folder: &Path) -> Result<Vec<String>, Failure> {
     let refused = |error| Failure::unavailable(format!("cannot write to {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(refused)?;
-    let mut names = Vec::new();
-    for result in &page.results {
-        for figure in result.story.figures() {
-            let name = format!("{}-{}-{}.svg", result.kind, result.number, figure.name);
+    let mut names: Vec<String> = Vec::new();
+    for section in &page.sections {
+        for figure in section.story.figures() {
+            let stem = format!("{}-{}", section.id, figure.name);
+            let again = names.iter().filter(|name| name.starts_with(&stem)).count();
+            let name = if again == 0 { format!("{stem}.svg") } else { format!("{stem}-{}.svg", again + 1) };
             output::replace(&folder.join(&name), figure.svg.as_bytes()).map_err(refused)?;
             names.push(name);
         }

@@ -1,14 +1,14 @@
 //! The whole page: what it reports one after the other, each with its answer first, and the data at the end.
 
-use corewise_model::keep::Rule;
-use corewise_model::{CpuSet, Machine};
+use corewise_model::Machine;
+use corewise_model::keep::{Change, Evidence, Rule};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::draw::machine::model_name;
-use crate::draw::number::count;
-use crate::draw::page;
-use crate::draw::text::Line;
-use crate::shell::artifact::Reported;
+use crate::draw::machine::{details, model_name};
+use crate::draw::number::{count, decimal};
+use crate::draw::page::{self, WIDTH};
+use crate::draw::printable::printable;
+use crate::shell::artifact::Section;
 use crate::shell::embedded::element;
 
 /// How it looks: in a window of any width, in the dark, and on paper.
@@ -16,18 +16,10 @@ const STYLE: &str = include_str!("page.css");
 
 /// What a page is made of.
 pub struct Page {
-    /// What it reports.
-    pub results: Vec<Reported>,
-    /// What changed between two of a kind.
-    pub changes: Vec<Changes>,
-    /// The rules of this user.
-    pub rules: Vec<Rule>,
-}
-
-/// What changed between two of a kind.
-pub struct Changes {
-    /// In the lines of the terminal.
-    pub lines: Vec<Line>,
+    /// What it says.
+    pub sections: Vec<Section>,
+    /// The rules of this user, and the machine as it is now; absent where nothing of this machine is reported.
+    pub rules: Option<(Vec<Rule>, Machine)>,
 }
 
 impl Page {
@@ -48,13 +40,12 @@ impl Page {
                 body {
                     header { h1 { (title) } (self.contents()) }
                     main {
-                        @for (index, result) in self.results.iter().enumerate() {
-                            article id=(anchor(result)) {
-                                h2 { (result.title) }
-                                (result.story.markup(index))
+                        @for (index, section) in self.sections.iter().enumerate() {
+                            article id=(section.id) {
+                                h2 { (section.title) }
+                                (section.story.markup(index))
                             }
                         }
-                        @for changes in &self.changes { article { h2 { "What changed" } (page::paragraphs(&changes.lines)) } }
                         (self.machines())
                         (self.rules())
                     }
@@ -63,11 +54,13 @@ impl Page {
                             "Made by corewise " (env!("CARGO_PKG_VERSION")) ". This page holds the observations that everything on it was computed from; "
                             code { "corewise history import FILE" } " takes them into another history."
                         }
-                    }
-                    @for result in &self.results {
-                        @match element(result.schema, &result.data) {
-                            Some(element) => { (PreEscaped(element)) },
-                            None => { p { "The observations of " (result.title) " are too large for a page: " code { "corewise history show " (result.number) " --json" } " prints them." } },
+                        @for section in &self.sections {
+                            @if let Some(result) = &section.result {
+                                @match element(result.schema, &result.data) {
+                                    Some(element) => { (PreEscaped(element)) },
+                                    None => { p { "The observations of " (section.title) " are too large for a page: " code { "corewise history show " (result.number) " --json" } " prints them." } },
+                                }
+                            }
                         }
                     }
                 }
@@ -77,42 +70,45 @@ impl Page {
     }
 
     fn title(&self) -> String {
-        match self.results.as_slice() {
-            [one] => format!(
-                "{} · {}",
-                one.title,
-                one.machine.as_ref().map_or_else(|| "unknown machine".to_owned(), model_name)
-            ),
-            several => format!("corewise: {}", count(several.len(), "result")),
+        let machines = self.machines_of();
+        let machine = machines.first().map_or_else(|| "unknown machine".to_owned(), |machine| name(machine));
+        let several = if machines.len() > 1 { " and others" } else { "" };
+        match self.sections.iter().filter(|section| section.result.is_some()).collect::<Vec<_>>().as_slice() {
+            [one] => format!("{} · {machine}", one.title),
+            results => format!("{} · {machine}{several}", count(results.len(), "result")),
         }
     }
 
     /// Where everything is, where there is more than one thing.
     fn contents(&self) -> Markup {
         html! {
-            @if self.results.len() > 1 {
+            @if self.sections.len() > 1 {
                 nav aria-label="Contents" { ul {
-                    @for result in &self.results { li { a href=(format!("#{}", anchor(result))) { (result.title) } } }
+                    @for section in &self.sections { li { a href=(format!("#{}", section.id)) { (section.title) } } }
                 } }
             }
         }
     }
 
     /// The machines that it is about, each once.
-    fn machines(&self) -> Markup {
+    fn machines_of(&self) -> Vec<&Machine> {
         let mut known: Vec<(String, &Machine)> = Vec::new();
-        for machine in self.results.iter().filter_map(|result| result.machine.as_ref()) {
+        for machine in self.sections.iter().filter_map(|section| section.result.as_ref()?.machine.as_ref()) {
             let fingerprint = machine.fingerprint();
             if !known.iter().any(|(own, _)| *own == fingerprint) {
                 known.push((fingerprint, machine));
             }
         }
+        known.into_iter().map(|(_, machine)| machine).collect()
+    }
+
+    fn machines(&self) -> Markup {
         html! {
-            @for (_, machine) in &known {
+            @for machine in self.machines_of() {
                 article {
-                    h2 { "The machine: " (model_name(machine)) }
+                    h2 { "The machine: " (name(machine)) }
                     (page::machine(machine))
-                    @for (word, cpus) in left_out(machine) { p { (word) ": " (cpus) } }
+                    (page::paragraphs(&details(machine, WIDTH)))
                     (environment(machine))
                 }
             }
@@ -121,18 +117,16 @@ impl Page {
 
     fn rules(&self) -> Markup {
         html! {
-            @if !self.rules.is_empty() {
+            @if let Some((rules, machine)) = &self.rules {
                 article {
                     h2 { "Rules that keep placements" }
                     div.table tabindex="0" role="group" aria-label="Rules" { table {
-                        thead { tr { th scope="col" { "rule" } th scope="col" { "placement" } th scope="col" { "evidence" } } }
-                        tbody { @for rule in &self.rules { tr {
+                        thead { tr { th scope="col" { "rule" } th scope="col" { "placement" } th scope="col" { "evidence" } th scope="col" { "today" } } }
+                        tbody { @for rule in rules { tr {
                             td { (rule.name) }
                             td { code { (rule.on.0) } }
-                            td { @match &rule.evidence {
-                                Some(evidence) => { "experiment " (evidence.experiment) },
-                                None => { "none: unproven" },
-                            } }
+                            td { (rule.evidence.as_ref().map_or_else(|| "none".to_owned(), proof)) }
+                            td { (today(rule, machine)) }
                         } } }
                     } }
                 }
@@ -141,29 +135,38 @@ impl Page {
     }
 }
 
-/// What is switched off, set apart, or not for whoever measured.
-fn left_out(machine: &Machine) -> impl Iterator<Item = (&'static str, CpuSet)> {
-    let sets = [
-        ("Offline", machine.offline()),
-        ("Isolated", machine.isolated.clone()),
-        ("Not allowed", machine.online.difference(&machine.allowed)),
-    ];
-    sets.into_iter().filter(|(_, cpus)| !cpus.is_empty())
+/// What a machine is called; the name of its processor comes from elsewhere.
+fn name(machine: &Machine) -> String {
+    printable(&model_name(machine))
+}
+
+/// "experiment 12: +6.1 % [4.2, 8.0]".
+fn proof(evidence: &Evidence) -> String {
+    let percent = |share: f64| if share.is_finite() { decimal(100.0 * share, 1) } else { "?".to_owned() };
+    let sign = if evidence.effect > 0.0 { "+" } else { "" };
+    let [low, high] = evidence.interval.map(percent);
+    format!("experiment {}: {sign}{} % [{low}, {high}]", evidence.experiment, percent(evidence.effect))
+}
+
+/// Whether a rule's evidence holds on the machine as it is now, and what has changed since.
+fn today(rule: &Rule, machine: &Machine) -> String {
+    let changes = rule.evidence.as_ref().map(|evidence| evidence.changes(machine));
+    let words = match changes.as_deref() {
+        None => "unproven".to_owned(),
+        Some([]) => "proven".to_owned(),
+        Some(changes) => {
+            let of = |change: &Change| format!("{} was {}, is {}", change.what, change.was, change.is);
+            format!("unproven: {}", changes.iter().map(of).collect::<Vec<_>>().join("; "))
+        }
+    };
+    printable(&if rule.disabled { format!("disabled; {words}") } else { words })
 }
 
 /// What decides how the system schedules.
 fn environment(machine: &Machine) -> Markup {
-    let system = &machine.system;
-    let facts = [
-        ("Kernel", system.kernel.clone()),
-        ("Hypervisor", system.hypervisor.clone()),
-        ("Microcode", machine.processor.microcode.clone()),
-    ];
+    let mut facts = machine.environment();
+    facts.extend(machine.system.hypervisor.clone().map(|name| ("hypervisor".to_owned(), name)));
     html! {
-        dl { @for (name, value) in facts.into_iter().filter_map(|(name, value)| Some((name, value?))) { dt { (name) } dd { (value) } } }
+        dl { @for (name, value) in facts { dt { (printable(&name.replace('_', " "))) } dd { (printable(&value)) } } }
     }
-}
-
-fn anchor(result: &Reported) -> String {
-    format!("{}-{}", result.kind, result.number)
 }

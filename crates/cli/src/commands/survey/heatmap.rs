@@ -4,7 +4,10 @@ use corewise_model::links::{LinkClass, Links, cpus};
 use corewise_model::stats::order::median;
 use corewise_model::{CpuSet, Level, Machine, Survey};
 
-use crate::draw::number::{brief, whole};
+use crate::draw::heat::{HeatMap, Side, SvgText};
+use crate::draw::machine::model_name;
+use crate::draw::number::{brief, count, whole};
+use crate::draw::page::{Figure, WIDTH};
 use crate::draw::shades::{FLAT, SHADES};
 use crate::draw::text::{HEAT_STEPS, Line, Tone};
 use crate::draw::wrap::{unbroken, wrap};
@@ -20,14 +23,43 @@ pub fn links(survey: &Survey, classes: &[LinkClass], width: usize) -> Vec<Line> 
     if survey.links.pairs.is_empty() {
         return lines;
     }
-    lines.extend(caption(&survey.links, classes, width));
+    lines.extend(self::classes(&survey.links, classes, width));
     let Some(map) = choose(&survey.machine, &survey.links, width) else { return lines };
     lines.extend(map.draw());
     lines.extend(map.legend(width));
     lines
 }
 
-fn caption(links: &Links, classes: &[LinkClass], width: usize) -> Vec<Line> {
+/// The map as a figure of a page; nothing where no pair was measured.
+pub fn figure(survey: &Survey) -> Option<Figure> {
+    let links = &survey.links;
+    if links.pairs.is_empty() {
+        return None;
+    }
+    let map = choose(&survey.machine, links, WIDTH)?;
+    let (title, what) = ("What talking between cpus costs", "compare-and-swap, ns one way");
+    let text = SvgText {
+        title: title.to_owned(),
+        subtitle: format!("{}, {what}, {} measured", model_name(&survey.machine), pairs_words(links)),
+        source: format!("corewise {}, seed {}", survey.provenance.corewise, survey.provenance.seed),
+    };
+    let cell = match map.unit {
+        Level::Cpu => "A row and a column for each cpu.".to_owned(),
+        Level::Core => {
+            "A row and a column for each core, named by its first cpu; a cell is the median of its pairs.".to_owned()
+        }
+        level => format!("A row and a column for each {level}; a cell is the median of its pairs of cores."),
+    };
+    Some(Figure {
+        name: "links",
+        title: title.to_owned(),
+        caption: format!("{cell} Dark is cheap. Those of one last-level cache stand together."),
+        svg: map.heat_map(&survey.machine).svg(&text),
+    })
+}
+
+/// The cost classes in a line, and how many pairs were measured.
+pub fn classes(links: &Links, classes: &[LinkClass], width: usize) -> Vec<Line> {
     let mut line = Line::new().strong("Links").plain("  ").faint("one way, ns:");
     for (place, class) in classes.iter().enumerate() {
         let range = if class.pairs > 1 {
@@ -39,20 +71,24 @@ fn caption(links: &Links, classes: &[LinkClass], width: usize) -> Vec<Line> {
         line = line.faint(joint).plain(unbroken(class.relation.words())).plain("\u{a0}");
         line = line.strong(brief(class.median_ns)).faint(unbroken(&range));
     }
-    let measured = links.pairs.len() as u64;
-    let pairs = if measured < links.possible_pairs {
-        format!("{} of {} pairs", whole(measured), whole(links.possible_pairs))
-    } else if measured == 1 {
-        "1 pair".to_owned()
+    wrap(&line.plain("  ").faint(unbroken(&format!("({})", pairs_words(links)))), width, 2)
+}
+
+/// "338 of 1,128 pairs".
+fn pairs_words(links: &Links) -> String {
+    let measured = links.pairs.len();
+    if (measured as u64) < links.possible_pairs {
+        format!("{} of {} pairs", whole(measured as u64), whole(links.possible_pairs))
     } else {
-        format!("{} pairs", whole(measured))
-    };
-    wrap(&line.plain("  ").faint(unbroken(&format!("({pairs})"))), width, 2)
+        count(measured, "pair")
+    }
 }
 
 /// Rows and columns of a map, and what each pair of them costs.
 struct Map {
     labels: Vec<String>,
+    /// The lowest cpu of each row.
+    cpus: Vec<u32>,
     /// What a row is: "cpu", "core", "llc"; where blocks are shown a cell is the median over its pairs.
     unit: Level,
     costs: Vec<Vec<Option<f64>>>,
@@ -123,9 +159,39 @@ impl Map {
         let prefix = if unit >= Level::Core { String::new() } else { format!("{unit}:") };
         Self {
             labels: blocks.iter().map(|(number, _)| format!("{prefix}{number}")).collect(),
+            cpus: blocks.iter().filter_map(|(_, cpus)| cpus.lowest()).collect(),
             unit,
             costs: values.iter().map(|row| row.iter().map(cell).collect()).collect(),
             figures: false,
+        }
+    }
+
+    /// It as a value for pictures: rows of one last-level cache are a group.
+    fn heat_map(&self, machine: &Machine) -> HeatMap {
+        let llc = |row: &usize| machine.index_of(Level::Llc, self.cpus[*row]).unwrap_or_default();
+        let mut order: Vec<usize> = (0..self.labels.len()).collect();
+        order.sort_by_key(|row| (llc(row), *row));
+        let of_llcs: Vec<&[usize]> = order.chunk_by(|one, other| llc(one) == llc(other)).collect();
+        // "llc:3" is 3 where the axis says what it is.
+        let label = |&row: &usize| self.labels[row].rsplit(':').next().unwrap_or_default().to_owned();
+        let mut side = Side::plain(self.unit.word(), order.iter().map(label).collect());
+        if of_llcs.len() > 1 && self.unit > Level::Llc {
+            let ends = of_llcs.iter().scan(0, |end, rows| {
+                *end += rows.len();
+                Some(*end)
+            });
+            side.groups = ends.zip(&of_llcs).map(|(end, rows)| end - rows.len()..end).collect();
+            side.names = of_llcs.iter().map(|rows| format!("llc:{}", llc(&rows[0]))).collect();
+        }
+        let cost = |&row: &usize| order.iter().map(move |&column| self.costs[row][column].unwrap_or(f64::NAN));
+        HeatMap {
+            rows: side.clone(),
+            columns: side,
+            costs: order.iter().flat_map(cost).collect(),
+            // Cores with siblings, and blocks of cores, have a cost among themselves.
+            is_of_pairs: (0..self.costs.len()).all(|row| self.costs[row][row].is_none()),
+            unit: "ns".to_owned(),
+            ..HeatMap::default()
         }
     }
 
@@ -255,6 +321,26 @@ mod tests {
         let blocks = blocks(&machine, Level::Llc, &cpus(&links));
         let map = Map::of(&machine, &links, Level::Llc, &blocks);
         assert_eq!(map.costs, [[Some(18.0), Some(80.0)], [Some(80.0), None]]);
+    }
+
+    #[test]
+    fn a_figure_has_the_costs_of_the_terminal_with_caches_as_groups() {
+        let machine = ryzen_9950x3d();
+        let costs = [(0, 1, 18.0), (0, 8, 80.0), (0, 9, 80.0), (1, 8, 80.0), (1, 9, 80.0), (8, 9, 18.0)];
+        let pairs: Vec<Pair> = costs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();
+        let links = Links { possible_pairs: 6, pairs, gaps: Vec::new() };
+        let heat = choose(&machine, &links, WIDTH).unwrap().heat_map(&machine);
+        assert_eq!(
+            (&heat.rows.labels[..], &heat.rows.groups[..]),
+            (&["0", "1", "8", "9"].map(str::to_owned)[..], &[0..2, 2..4][..])
+        );
+        assert_eq!(heat.rows.names, ["llc:0", "llc:1"]);
+        assert!(
+            heat.costs[0].is_nan() && heat.costs[1..4] == [18.0, 80.0, 80.0] && heat.costs[4] == 18.0,
+            "{:?}",
+            heat.costs
+        );
+        assert!(heat.is_of_pairs, "no cpu has a cost with itself");
     }
 
     #[test]

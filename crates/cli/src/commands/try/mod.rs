@@ -28,12 +28,15 @@ use corewise_model::stats::order::median;
 use corewise_model::trial::{Design, Experiment, Outcome, Stretch, Trial};
 use corewise_store::Store;
 use corewise_sys::cpuset;
+use jiff::tz::TimeZone;
 
+use crate::draw::number::when;
 use crate::draw::page::Story;
+use crate::draw::printable::printable;
 use crate::draw::survey::Kept;
 use crate::draw::text::Line;
 use crate::draw::wrap::wrap;
-use crate::shell::artifact::{Form, Printed};
+use crate::shell::artifact::{Form, Printed, Section};
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::to_write;
@@ -241,6 +244,28 @@ impl Printed for Conducted {
         let (threads, stored) = (threads.as_ref(), kept.number());
         let shown = Shown { experiment, trials, standing: &standing, threads, stored, named_store: None };
         screen::story(shown, registry::lines(self, stored, settings))
+    }
+
+    /// The table of each suite whose experiments are several of these.
+    fn together(several: &[(i64, Self)]) -> Vec<Section> {
+        let mut sessions: Vec<(String, Vec<&(i64, Self)>)> = Vec::new();
+        for made in several {
+            let Some(session) = made.1.session() else { continue };
+            match sessions.iter_mut().find(|(known, _)| *known == session) {
+                Some((_, parts)) => parts.push(made),
+                None => sessions.push((session, vec![made])),
+            }
+        }
+        let table = |(session, parts): (String, Vec<&(i64, Self)>)| {
+            let story = screen::suite::page::story(&parts).filter(|_| parts.len() > 1)?;
+            Some(Section::new(format!("suite-{}", parts[0].0), session, story))
+        };
+        sessions.into_iter().filter_map(table).collect()
+    }
+
+    fn session(&self) -> Option<String> {
+        let part = self.experiment.suite.as_ref()?;
+        Some(format!("Suite {}, begun {}", printable(&part.suite), when(part.begun_unix_ms, &TimeZone::system())))
     }
 
     fn imported(mut self, file: &str) -> Self {

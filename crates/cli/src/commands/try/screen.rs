@@ -1,5 +1,6 @@
 //! The screen of `corewise try`: the answer, how to apply it, the evidence, and the checks on the experiment.
 
+mod again;
 mod answer;
 mod besides;
 mod checks;

@@ -148,14 +148,15 @@ fn attend(
     if is_new {
         terminal.draw(view)?;
     }
-    let patience = next.saturating_duration_since(Instant::now()).min(STEP);
+    let mut patience = next.saturating_duration_since(Instant::now()).min(STEP);
     let mut draws = false;
-    let mut key = match terminal.key(patience) {
-        // Nobody sees it or presses a key any more.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Some(End::Quit(true))),
-        other => other?,
-    };
-    while let Some(pressed) = key {
+    loop {
+        let pressed = match terminal.key(patience) {
+            // Nobody sees it or presses a key any more.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Some(End::Quit(true))),
+            other => other?,
+        };
+        let Some(pressed) = pressed else { break };
         match view.press(pressed) {
             Effect::Draw => {}
             Effect::Quit => return Ok(Some(End::Quit(false))),
@@ -165,7 +166,7 @@ fn attend(
         }
         draws = true;
         // What was pressed meanwhile is drawn once.
-        key = terminal.key(Duration::ZERO)?;
+        patience = Duration::ZERO;
     }
     while let Some(signal) = held.next(Duration::ZERO) {
         if signals::is_from_terminal(signal.number) {

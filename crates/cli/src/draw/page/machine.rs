@@ -1,39 +1,71 @@
-//! A machine on a page: boxes in boxes, as its levels lie in each other.
+//! A machine on a page: boxes in boxes, as its levels lie in each other, with its devices in the boxes that they are near to.
 
-use corewise_model::{Level, Machine};
+use corewise_model::device::near;
+use corewise_model::{CpuSet, Level, Machine};
 use maud::{Markup, html};
 
 use crate::draw::number::bytes;
+use crate::draw::printable::named;
 use crate::draw::tree::{Branch, grow};
+
+/// A box names so many devices, and counts the others.
+const MOST_DEVICES: usize = 8;
+
+/// A device as a box shows it: what it is called, and the cpus near it.
+struct Device {
+    words: String,
+    near: CpuSet,
+}
 
 /// The machine's levels as nested lists, which a screen reader can walk.
 pub fn machine(machine: &Machine) -> Markup {
     let without_cpus = machine.nodes.iter().enumerate().filter(|(_, node)| node.cpus.is_empty());
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        machine.devices.iter().map(|device| (device, near(device, machine))).partition(|(_, near)| near.is_known);
+    let device = |(device, near): (&corewise_model::facts::Device, corewise_model::device::Near)| Device {
+        words: format!("{} ({})", named(&device.title()), device.kind.word()),
+        near: near.cpus,
+    };
+    let known: Vec<Device> = known.into_iter().map(device).collect();
+    let unknown: Vec<Device> = unknown.into_iter().map(device).collect();
     html! {
         ul.machine {
-            @for branch in grow(machine) { (object(machine, &branch)) }
+            @for branch in grow(machine) { (object(machine, &branch, &known)) }
             @for (index, node) in without_cpus {
                 li.object { span.label { "node:" (index) } " " span.detail { (node.memory_bytes.map_or_else(|| "memory".to_owned(), bytes)) ", no cpus" } }
+            }
+            @if !unknown.is_empty() { li.object { span.label { "not known where" } (devices(&unknown.iter().collect::<Vec<_>>())) } }
+        }
+    }
+}
+
+fn object(machine: &Machine, branch: &Branch, known: &[Device]) -> Markup {
+    let label: Vec<String> = branch.objects.iter().map(|(level, index)| format!("{level}:{index}")).collect();
+    let detail: Vec<String> = [memory(machine, branch), cache(machine, branch)].into_iter().flatten().collect();
+    let is_within = |device: &Device, cpus: &CpuSet| device.near.is_subset(cpus);
+    let is_here = |device: &&Device| {
+        is_within(device, &branch.cpus) && !branch.children.iter().any(|child| is_within(device, &child.cpus))
+    };
+    let here: Vec<&Device> = known.iter().filter(is_here).collect();
+    html! {
+        li.object {
+            span.label { (label.join(" · ")) }
+            @if !detail.is_empty() { " " span.detail { (detail.join(" · ")) } }
+            (devices(&here))
+            @if !branch.cores.is_empty() {
+                ul.cores { @for core in &branch.cores { (self::core(machine, *core)) } }
+            }
+            @if !branch.children.is_empty() {
+                ul { @for child in &branch.children { (object(machine, child, known)) } }
             }
         }
     }
 }
 
-fn object(machine: &Machine, branch: &Branch) -> Markup {
-    let label: Vec<String> = branch.objects.iter().map(|(level, index)| format!("{level}:{index}")).collect();
-    let detail: Vec<String> = [memory(machine, branch), cache(machine, branch)].into_iter().flatten().collect();
-    html! {
-        li.object {
-            span.label { (label.join(" · ")) }
-            @if !detail.is_empty() { " " span.detail { (detail.join(" · ")) } }
-            @if !branch.cores.is_empty() {
-                ul.cores { @for core in &branch.cores { (self::core(machine, *core)) } }
-            }
-            @if !branch.children.is_empty() {
-                ul { @for child in &branch.children { (object(machine, child)) } }
-            }
-        }
-    }
+fn devices(devices: &[&Device]) -> Markup {
+    let mut words: Vec<String> = devices.iter().take(MOST_DEVICES).map(|device| device.words.clone()).collect();
+    words.extend(devices.len().checked_sub(MOST_DEVICES + 1).map(|more| format!("{} more", more + 1)));
+    html! { @if !words.is_empty() { " " span.devices { (words.join(", ")) } } }
 }
 
 /// A core by its cpus: its kind, and whether this process may use it, in words too.

@@ -1,7 +1,8 @@
 //! All that is concluded from a map: the hierarchy of groups first, then the classes of each way to talk by its tiers, then the sentences.
 
-use super::{Agreement, Filled, Groups, KindConclusions, LinkConclusions, Tiers, findings, summary};
+use super::{Agreement, CostClass, Filled, Groups, KindConclusions, LinkConclusions, Tiers, findings, summary};
 use crate::artifact::{self, Artifact, count};
+use crate::followed::Followed;
 use crate::links::groups::{CheaperPart, GroupLevel, Hierarchy, between_cores, dear_groups};
 use crate::links::map::{LinkMap, MOST_CPUS, Origin, Provenance};
 use crate::links::structure::Structure;
@@ -124,6 +125,21 @@ impl Artifact for LinkMap {
         let Provenance { corewise, started_unix_ms, seed, partial, .. } = &self.provenance;
         let (started_unix_ms, seed, partial) = (*started_unix_ms, *seed, *partial);
         artifact::Origin { machine: self.machine.as_ref(), started_unix_ms, corewise, seed, partial }
+    }
+
+    /// The median of each cost class of each way to talk; what was not measured here is not the same thing.
+    fn followed(&self) -> Vec<Followed> {
+        let from = match &self.provenance.origin {
+            Origin::Measured => "",
+            Origin::Simulated { .. } => ", simulated",
+            Origin::Imported { .. } => ", imported",
+        };
+        let of = |kind: &KindConclusions| {
+            let quantity = format!("{}{from}, {} {}", kind.what.words(), self.unit.word(), kind.what.unit());
+            let value = |class: &CostClass| Followed::new(&quantity, &class.words, class.median_ns, class.interval_ns);
+            kind.classes.iter().map(value).collect::<Vec<_>>()
+        };
+        self.conclude().kinds.iter().flat_map(of).collect()
     }
 
     fn what(&self) -> String {

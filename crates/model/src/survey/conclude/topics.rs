@@ -2,7 +2,10 @@
 
 use super::{Conclusions, causes, cpus, groups, stolen, talk};
 use crate::artifact::{Artifact, Origin, count};
-use crate::survey::Provenance;
+use crate::finding::CONFIDENCE;
+use crate::followed::Followed;
+use crate::stats::order::{median, median_interval};
+use crate::survey::{CpuObservation, Provenance};
 use crate::{Survey, links};
 
 /// Concludes from what a survey observed: each finding has a test on rounds behind it, and what was tested and did not
@@ -61,4 +64,24 @@ impl Artifact for Survey {
     fn conclude(&self) -> Conclusions {
         conclude(self)
     }
+
+    /// The cpu that is worst in it, and the cpu in the middle; surveys of another piece of work have another quantity.
+    fn followed(&self) -> Vec<Followed> {
+        let quantity = format!("99.9th percentile of a piece of `{}`, ns", self.work.kind.name());
+        let mut cpus: Vec<(f64, Option<(f64, f64)>)> = self.cpus.iter().filter_map(of_cpu).collect();
+        cpus.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let of = |name: &str, at: usize| cpus.get(at).map(|cpu| Followed::new(&quantity, name, cpu.0, cpu.1));
+        match cpus.len() {
+            0 | 1 => of("its cpu", 0).into_iter().collect(),
+            cpus => {
+                [of("the worst cpu", cpus - 1), of("the median cpu", (cpus - 1) / 2)].into_iter().flatten().collect()
+            }
+        }
+    }
+}
+
+/// The median over a cpu's rounds of the 99.9th percentile, with its interval; absent where none was timed.
+fn of_cpu(seen: &CpuObservation) -> Option<(f64, Option<(f64, f64)>)> {
+    let rounds: Vec<f64> = seen.rounds.iter().map(|round| round.tail.p99_9_ns).filter(|ns| *ns > 0.0).collect();
+    (!rounds.is_empty()).then(|| (median(&rounds), median_interval(&rounds, CONFIDENCE)))
 }

@@ -1,5 +1,6 @@
 //! A map of memory on a page: the answer first, then what it rests on.
 
+use corewise_model::links::map::Origin;
 use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::{Load, MemoryConclusions};
 use corewise_model::stats::order::median;
@@ -15,6 +16,7 @@ use crate::draw::number::{bytes, count};
 use crate::draw::page::{Block, Figure, Story, WIDTH};
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::survey::Kept;
+use crate::shell::tip::in_shell;
 
 /// What a page says of a map.
 pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Story {
@@ -31,7 +33,13 @@ pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> S
         answer: meaning(remark, &conclusions.findings, &conclusions.no_difference, WIDTH),
         evidence,
         besides: foot(map, conclusions, kept, WIDTH),
-        command: "corewise memory".to_owned(),
+        command: match &map.provenance.origin {
+            Origin::Imported { file, .. } => format!("corewise memory --import {}", in_shell(file)),
+            Origin::Simulated { file } => {
+                format!("corewise memory --simulate {} --seed {}", in_shell(file), map.provenance.seed)
+            }
+            Origin::Measured => "corewise memory".to_owned(),
+        },
     }
 }
 

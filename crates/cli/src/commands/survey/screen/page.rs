@@ -11,25 +11,31 @@ use crate::draw::findings::findings;
 use crate::draw::latency::{figures, latency};
 use crate::draw::page::{Block, Story, WIDTH};
 use crate::draw::stalls;
-use crate::draw::survey::{Kept, foot, head};
+use crate::draw::survey::{Kept, cpus_option, foot, head};
 
 /// What a page says of a survey.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
     let rows = rows(survey, conclusions);
-    let links = heatmap::links(survey, &classes(&survey.machine, &survey.links), WIDTH);
     let mut evidence: Vec<Block> = figures(&rows).into_iter().map(Block::Figure).collect();
     evidence.extend([
         Block::Lines(latency(survey, &rows, WIDTH)),
         Block::Lines(activity(&rows, WIDTH)),
         Block::Lines(sources(&rows, WIDTH)),
         Block::Lines(stalls::causes(survey, WIDTH)),
-        Block::Drawn(links),
     ]);
+    if let Some(figure) = heatmap::figure(survey) {
+        let classes = classes(&survey.machine, &survey.links);
+        evidence.extend([Block::Lines(heatmap::classes(&survey.links, &classes, WIDTH)), Block::Figure(figure)]);
+    }
     Story {
         head: head(survey, kept, WIDTH).into_lines(),
         answer: findings(survey, conclusions, WIDTH),
         evidence,
         besides: foot(survey, kept, WIDTH),
-        command: "corewise survey".to_owned(),
+        command: format!(
+            "corewise survey{} --budget {}s",
+            cpus_option(survey),
+            survey.provenance.budget_s.ceil().max(1.0)
+        ),
     }
 }

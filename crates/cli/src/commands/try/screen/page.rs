@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use corewise_model::experiment::{ArmStanding, What};
-use corewise_model::trial::{Outcome, Trial};
+use corewise_model::trial::{Outcome, Source, Trial};
 
-use super::{Shown, apply, besides, checks, in_words, parts, standings, table, threads};
-use crate::draw::number::when;
+use super::{Shown, again, apply, besides, checks, in_words, parts, standings, table, threads};
+use crate::draw::number::{duration, when};
 use crate::draw::page::{Block, Figure, Story, WIDTH};
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::printable::named;
@@ -56,15 +56,27 @@ pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
         }
     }
     Story {
-        head: [machine, vec![command], parts::started(shown)].concat(),
+        head: [machine, vec![command], running(shown).into_iter().collect(), parts::started(shown)].concat(),
         answer: [vec![in_words(shown)], apply(shown)].concat(),
         evidence,
         besides: [besides::lines(shown), checks::lines(shown), others].concat(),
-        command: shown.stored.map_or_else(
-            || format!("corewise try -- {}", words_in_shell(&experiment.workload.command)),
-            |number| format!("corewise try --again {number}"),
-        ),
+        command: again::command(shown),
     }
+}
+
+/// Which running processes were placed, and where their numbers come from.
+fn running(shown: Shown<'_>) -> Option<Line> {
+    let live = shown.experiment.workload.live.as_ref()?;
+    let processes = live.processes.iter().map(|process| format!("process {}", process.id));
+    let all: Vec<String> = processes.chain(live.matches.iter().map(|text| named(text))).collect();
+    let line = Line::new().plain("Placed while they ran: ").strong(all.join(", "));
+    let line = line.plain(format!(", in slots of {}; ", duration(live.slot_s * 1e9)));
+    let name = named(&shown.experiment.workload.metric.name);
+    Some(match &live.source {
+        Source::Command(command) => line.plain(format!("{name} from the output of ")).strong(named(command)),
+        Source::Page(address) => line.plain(format!("{name} from ")).strong(named(address)),
+        Source::Kernel => line.plain(format!("{name} from the kernel")),
+    })
 }
 
 /// The candidates that have an estimate, the best first.
@@ -108,7 +120,11 @@ fn effects(shown: Shown<'_>) -> Option<Figure> {
         series: vec![Series {
             name: String::new(),
             marks: [
-                marks(&|row, effect| Mark::Interval { row, ends: [effect.low, effect.high].map(|end| end.map(value)) }),
+                marks(&|row, effect| Mark::Interval {
+                    along: 0,
+                    at: row,
+                    ends: [effect.low, effect.high].map(|end| end.map(value)),
+                }),
                 marks(&|row, effect| Mark::Dot([value(effect.estimate), row])),
             ]
             .concat(),

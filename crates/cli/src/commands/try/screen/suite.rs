@@ -1,6 +1,7 @@
 //! A suite's table: a row for each benchmark, columns for each placement, and the geometric means; below it the clocks.
 
 mod clock;
+pub mod page;
 #[cfg(test)]
 mod tests;
 

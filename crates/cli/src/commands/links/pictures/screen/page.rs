@@ -8,6 +8,7 @@ use crate::commands::links::pictures::sends::sends;
 use crate::draw::findings::meaning;
 use crate::draw::page::{Block, Figure, Story, WIDTH};
 use crate::draw::survey::Kept;
+use crate::shell::tip::in_shell;
 
 /// What a page says of a map, of which `picture` is the heat map.
 pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, picture: String) -> Story {
@@ -24,8 +25,10 @@ pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, picture:
     evidence.push(Block::Figure(figure));
     evidence.push(Block::Lines(sends(map, WIDTH)));
     let command = match &map.provenance.origin {
-        Origin::Imported { file, .. } => format!("corewise links --import {file}"),
-        Origin::Simulated { file } => format!("corewise links --simulate {file}"),
+        Origin::Imported { file, .. } => format!("corewise links import {}", in_shell(file)),
+        Origin::Simulated { file } => {
+            format!("corewise links --simulate {} --seed {}", in_shell(file), map.provenance.seed)
+        }
         Origin::Measured => "corewise links".to_owned(),
     };
     Story {

@@ -1,67 +1,21 @@
 //! `corewise report` as a user meets it: a page that needs nothing else, says what the terminal says, and can be taken apart again.
 
+#[path = "../support/mod.rs"]
 mod support;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod browser;
+mod cost;
+mod made;
+mod pictures;
 
-use corewise_lab::experiment::begun_now;
+use std::path::Path;
+
+use corewise_model::Survey;
 use corewise_model::conducted::Conducted;
-use corewise_model::experiment::Policy;
-use corewise_model::simulate::{self, Noise, Truth};
-use corewise_model::trial::{Arm, ArmMemory, Metric, Observed, Outcome, Parts, RolePlace, Service, Trial, Workload};
-use corewise_model::{CpuSet, Survey};
 use corewise_store::Store;
+use made::{HOSTILE, experiment, history, parts, survey};
 use serde_json::Value;
 use support::{Place, text};
-
-/// A name that would do something on a page that does not escape.
-const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&<b>";
-
-fn survey(cpus: u32, seed: u64) -> Survey {
-    let machine = simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]);
-    let truth = Truth { piece_ns: 260.0, interrupts_per_s: 120.0, lost: 0.001 };
-    let mut survey = simulate::survey(machine, if cpus > 32 { 6 } else { 24 }, seed, Noise::Quiet, |_| truth);
-    for seen in &mut survey.cpus {
-        (0..20_000_u64).for_each(|piece| seen.tail.record(250 + (piece * 7 + seed) % 13 + (piece % 997).pow(2) / 50));
-    }
-    survey.links = simulate::links(&survey.machine, seed, |_| 57.0);
-    survey
-}
-
-/// An experiment of so many blocks in which the candidate is 8 % better.
-fn experiment(blocks: u32, name: &str) -> Conducted {
-    let machine = simulate::machine(4, false, &[(CpuSet::first(4), 32)]);
-    let arm = |name: &str, cpus: Option<CpuSet>| Arm::new(name, cpus, "a test");
-    let arms = vec![arm("OS default", None), arm(name, Some(CpuSet::of(1)))];
-    let workload = Workload::new(vec!["./program".to_owned(), name.to_owned()], "/".into(), Metric::wall_time());
-    let experiment = begun_now("0.1.0", machine, workload, arms, Policy::default(), Some(7));
-    let trial = |block: u32, arm: usize| {
-        let noise = f64::from(block * 37 % 11) / 1000.0 + f64::from(block * 17 % 5) / 2000.0;
-        let seconds = if arm == 0 { 1.0 } else { 0.92 } + noise;
-        let observed = Observed {
-            wall_s: seconds,
-            user_s: seconds,
-            peak_memory_bytes: 1 << 24,
-            used: CpuSet::of(1),
-            ..Observed::default()
-        };
-        let started_unix_ms = 1_760_000_000_000 + i64::from(block) * 2_000 + arm as i64 * 1_000;
-        Trial { started_unix_ms, boot: Some(1), observed, ..Trial::new(block, 0, arm, Outcome::Value(seconds)) }
-    };
-    let trials = (1..=blocks).flat_map(|block| [0, 1].map(|arm| trial(block, arm))).collect();
-    Conducted { experiment, trials }
-}
-
-/// A history with a survey, an experiment, and a second survey.
-fn history(place: &Place) -> PathBuf {
-    let path = place.path().join("history.db");
-    let mut store = Store::open(&path).unwrap();
-    assert_eq!(store.add(&survey(4, 1)).unwrap(), 1);
-    assert_eq!(store.add(&experiment(20, "1")).unwrap(), 2);
-    assert_eq!(store.add(&survey(4, 2)).unwrap(), 3);
-    path
-}
 
 fn printed(place: &Place, store: &Path, arguments: &[&str]) -> String {
     let run = place.corewise(arguments).arg("--store").arg(store).current_dir(place.path()).output().unwrap();
@@ -99,21 +53,8 @@ fn a_page_says_what_the_terminal_says() {
 #[test]
 fn a_page_shows_what_was_started_and_where_each_role_stood() {
     let place = Place::new();
-    let mut conducted = experiment(20, "server=0@bind:0, load=1");
-    let service =
-        Service { name: "server".to_owned(), start: "./server <1>".to_owned(), ready: Some("./ask".to_owned()) };
-    conducted.experiment.workload.parts =
-        Some(Parts { services: vec![service], keep_started: false, ready_within_s: 30.0 });
-    let memory = Some(ArmMemory { policy: "bind:0".to_owned(), nodes: CpuSet::of(0) });
-    let place_of = |role: &str, cpu: u32, memory| RolePlace {
-        role: role.to_owned(),
-        expression: cpu.to_string(),
-        cpus: CpuSet::of(cpu),
-        memory,
-    };
-    conducted.experiment.arms[1].roles = vec![place_of("server", 0, memory), place_of("load", 1, None)];
     let path = place.path().join("history.db");
-    Store::open(&path).unwrap().add(&conducted).unwrap();
+    Store::open(&path).unwrap().add(&parts("<1>")).unwrap();
     let page = page(&place, &path, &["1"]);
     let words = without_tags(&page);
     for part in [
@@ -228,10 +169,12 @@ fn figures_are_files_of_their_own() {
     let place = Place::new();
     let store = history(&place);
     let said = printed(&place, &store, &["report", "1", "2", "-o", "page.html", "--figures", "figures"]);
-    assert!(said.contains("5 figures beside it"), "{said}");
+    assert!(said.contains("7 figures beside it"), "{said}");
     for name in [
         "survey-1-percentiles",
         "survey-1-cpus",
+        "survey-1-links",
+        "survey-1-over-time-values",
         "experiment-2-effects",
         "experiment-2-runs",
         "experiment-2-differences",
@@ -246,61 +189,113 @@ fn figures_are_files_of_their_own() {
     assert!(piped.starts_with("<!DOCTYPE html>"), "{piped}");
 }
 
-/// A browser, where there is one.
-fn browser() -> Option<&'static str> {
-    ["chromium", "chromium-browser", "google-chrome"]
-        .into_iter()
-        .find(|name| Command::new(name).arg("--version").output().is_ok())
-}
-
-/// What a browser makes of a page, and what it says meanwhile.
-fn browsed(browser: &str, place: &Place, page: &Path) -> (String, String) {
-    let profile = format!("--user-data-dir={}", place.path().join("profile").display());
-    let options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        "--virtual-time-budget=30000",
-        "--dump-dom",
-    ];
-    let run =
-        Command::new(browser).args(options).arg(profile).arg(format!("file://{}", page.display())).output().unwrap();
-    (text(&run.stdout), text(&run.stderr))
-}
-
+/// A suite's latest session is reported as a whole, with its table first.
 #[test]
-fn a_browser_shows_it_without_a_word_and_everybody_can_read_it() {
-    let Some(browser) = browser() else { return println!("skipped: there is no chromium") };
+fn the_experiments_of_a_suite_make_a_table() {
     let place = Place::new();
-    let store = history(&place);
-    let page = page(&place, &store, &["2", "1", "3"]);
-    let (shown, said) = browsed(browser, &place, &place.path().join("page.html"));
-    assert!(!said.contains("CONSOLE"), "{said}");
-    assert_eq!(shown.matches("<figure").count(), page.matches("<figure").count());
-    let checker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/axe/node_modules/axe-core/axe.min.js");
-    let Ok(checker) = std::fs::read_to_string(checker) else { return println!("skipped: axe-core is not installed") };
-    for theme in ["light", "dark"] {
-        let forced =
-            page.replace("prefers-color-scheme: dark", if theme == "dark" { "min-width: 0" } else { "max-width: 0" });
-        // The copy may run scripts: the checker, which leaves what it finds in an element.
-        let open = forced.replace("default-src 'none'; style-src 'unsafe-inline'; img-src data:", "");
-        let script = "axe.run().then(found => { const all = found.violations.map(one => one.id + ': ' + one.nodes.map(node => node.html).join(' ')); \
-                      document.title = 'checked ' + found.passes.length + ' passed'; const element = document.createElement('pre'); element.id = 'found'; \
-                      element.textContent = JSON.stringify(all); document.body.append(element) })";
-        let checked = open.replace(
-            "</body>",
-            &format!("<script>{}</script><script>{script}</script></body>", checker.replace("</script", "<\\/script")),
-        );
-        let path = place.path().join(format!("checked-{theme}.html"));
-        std::fs::write(&path, checked).unwrap();
-        let (shown, said) = browsed(browser, &place, &path);
-        let found = shown.split("id=\"found\">").nth(1).and_then(|rest| rest.split("</pre>").next());
-        assert_eq!(
-            found,
-            Some("[]"),
-            "{theme}: {}",
-            said.lines().filter(|line| line.contains("CONSOLE")).collect::<String>()
-        );
+    let path = place.path().join("history.db");
+    let mut store = Store::open(&path).unwrap();
+    for made in made::suite() {
+        store.add(&made).unwrap();
     }
+    drop(store);
+    let whole = page(&place, &path, &["1", "2", "3", "4"]);
+    let words = without_tags(&whole);
+    for part in
+        ["Suite review, begun", "geometric mean of 4", "experiments 1 to 4", "--suite review --on 'all - core:0'"]
+    {
+        assert!(words.contains(&part.replace('\'', "&#39;")) || words.contains(part), "{part}: {words}");
+    }
+    assert!(whole.find("suite-1").unwrap() < whole.find("experiment-1").unwrap(), "the table comes first");
+    assert!(!page(&place, &path, &["1"]).contains("geometric mean"), "one experiment is no suite");
+}
+
+/// Without numbers: all experiments of the latest session, and nothing of the one before.
+#[test]
+fn the_latest_of_this_machine_is_a_whole_session() {
+    let place = Place::new();
+    let path = place.path().join("history.db");
+    let mut store = Store::open(&path).unwrap();
+    let machine = corewise_sys::topology::read(&corewise_sys::Root::live()).unwrap();
+    for begun_unix_ms in [1, 2] {
+        for mut made in made::suite() {
+            made.experiment.machine = machine.clone();
+            made.experiment.suite.as_mut().unwrap().begun_unix_ms = 86_400_000 * begun_unix_ms;
+            store.add(&made).unwrap();
+        }
+    }
+    drop(store);
+    let document: Value =
+        serde_json::from_str(&printed(&place, &path, &["report", "-o", "page.html", "--json"])).unwrap();
+    assert_eq!(document["numbers"], serde_json::json!([5, 6, 7, 8]));
+}
+
+/// What is stored of the same machine is followed, whether or not it is named.
+#[test]
+fn numbers_are_followed_over_the_history() {
+    let place = Place::new();
+    let path = place.path().join("history.db");
+    let mut store = Store::open(&path).unwrap();
+    for (day, seed) in [(0, 1), (1, 2), (2, 3)] {
+        let mut survey = survey(4, seed);
+        survey.provenance.started_unix_ms = day * 86_400_000;
+        survey.machine.system.kernel = Some(format!("7.{day}"));
+        store.add(&survey).unwrap();
+    }
+    store.add(&experiment(20, "1")).unwrap();
+    drop(store);
+    let page = page(&place, &path, &["3"]);
+    let words = without_tags(&page);
+    for part in [
+        "Survey 3 over time",
+        "3 surveys of this machine, from 1970-01-01",
+        "the worst cpu",
+        "kernel 7.1",
+        "kernel 7.2",
+    ] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    let one = self::page(&place, &path, &["4"]);
+    assert!(!one.contains("over time</h2>"), "one experiment on a command has no course");
+}
+
+/// Rules stand on pages of their machine, with their evidence and whether it still holds; on pages of others they do not.
+#[test]
+fn rules_stand_on_pages_of_their_machine() {
+    let place = Place::new();
+    let machine = corewise_sys::topology::read(&corewise_sys::Root::live()).unwrap();
+    let path = place.path().join("history.db");
+    let mut store = Store::open(&path).unwrap();
+    store.add(&Survey { machine: machine.clone(), ..survey(2, 1) }).unwrap();
+    store.add(&survey(4, 1)).unwrap();
+    drop(store);
+    page(&place, &path, &["1", "2"]);
+    // Rules of root are the system's.
+    let home = place.folder("home", 0o755);
+    let rules = home.join("corewise");
+    std::fs::create_dir(&rules).unwrap();
+    let rule = format!(
+        "[[rule]]\nname = \"scores\"\nmatch = {{ name = \"x\" }}\non = \"0\"\nevidence = {{ experiment = 1, effect = 0.061, \
+         interval = [0.042, inf], error_rate = 0.05, fingerprint = \"{}\", environment = {{ kernel = \"5.0\" }} }}\n",
+        machine.fingerprint()
+    );
+    std::fs::write(rules.join("rules.toml"), rule).unwrap();
+    if support::is_root() {
+        for path in [&home, &rules, &rules.join("rules.toml")] {
+            std::os::unix::fs::chown(path, Some(65_534), Some(65_534)).unwrap();
+        }
+    }
+    let run = |words: &[&str]| {
+        let mut command = place.ordinary_user(words);
+        let run =
+            command.env("XDG_DATA_HOME", &home).env("XDG_CONFIG_HOME", &home).current_dir(&home).output().unwrap();
+        assert!(run.status.success(), "{words:?}: {}", text(&run.stderr));
+        text(&run.stdout)
+    };
+    run(&["history", "import", place.path().join("page.html").to_str().unwrap()]);
+    let words = without_tags(&run(&["report", "1", "-o", "-"]));
+    for part in ["scores", "experiment 1: +6.1 % [4.2, ?]", "unproven: kernel was 5.0, is"] {
+        assert!(words.contains(part), "{part}: {words}");
+    }
+    assert!(!run(&["report", "2", "-o", "-"]).contains("scores"), "rules of this machine say nothing of another");
 }

@@ -1,0 +1,126 @@
+//! The command that makes an experiment again: one that says everything where a line can, so that it works in any history.
+
+use corewise_model::experiment::{Policy, What};
+use corewise_model::trial::{Experiment, Metric};
+
+use super::Shown;
+use super::gain::percent;
+use crate::shell::tip::words_in_shell;
+
+/// The command. Services, running processes and numbers of threads are in the history alone.
+pub fn command(shown: Shown<'_>) -> String {
+    let Experiment { workload, arms, policy, .. } = shown.experiment;
+    let is_whole = workload.live.is_none()
+        && workload.parts.is_none()
+        && workload.thread_roles.is_empty()
+        && arms.iter().all(|arm| arm.threads.is_none());
+    if let Some(number) = shown.stored.filter(|_| !is_whole || shown.experiment.stretch.is_some()) {
+        return format!("corewise try --again {number}");
+    }
+    let mut words: Vec<String> = ["corewise", "try"].map(str::to_owned).into();
+    let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    arms.iter().skip(1).for_each(|arm| add("--on", arm.name.clone()));
+    if !workload.metric.is_wall_time() {
+        add("--metric", typed(&workload.metric));
+    }
+    for guard in &workload.guards {
+        add(if guard.higher_is_better { "--guard-higher" } else { "--guard" }, typed(guard));
+    }
+    let options = [
+        ("--metric-file", &workload.metric_file),
+        ("--vary", &workload.vary),
+        ("--follow", &workload.follow),
+        ("--timeout", &workload.timeout_s.map(|seconds| format!("{seconds}s"))),
+    ];
+    options.into_iter().for_each(|(option, value)| value.iter().for_each(|value| add(option, value.clone())));
+    match policy.what {
+        What::Typical => {}
+        What::Mean => add("--what", "mean".to_owned()),
+        What::Tail => add("--what", "tail".to_owned()),
+    }
+    let usual = Policy { what: policy.what, ..Policy::default() };
+    if policy.margin != workload.metric.usual_margin(&usual) {
+        add("--margin", percent(policy.margin).replace(' ', ""));
+    }
+    for (option, times, usual) in [("--slow", policy.slow, usual.slow), ("--cap", policy.cap, usual.cap)] {
+        if times != usual {
+            add(option, times.to_string());
+        }
+    }
+    if policy.guard_margin != usual.guard_margin {
+        add("--guard-margin", percent(policy.guard_margin).replace(' ', ""));
+    }
+    if policy.error_rate != usual.error_rate {
+        add("--error-rate", percent(policy.error_rate).replace(' ', ""));
+    }
+    if !workload.metric.is_wall_time() {
+        words.push(if workload.metric.higher_is_better { "--higher" } else { "--lower" }.to_owned());
+    }
+    words.push("--".to_owned());
+    words.extend(workload.command.iter().cloned());
+    words_in_shell(words)
+}
+
+/// A metric as it is typed.
+fn typed(metric: &Metric) -> String {
+    match &metric.pattern {
+        Some(pattern) if !corewise_model::metric_line::is_by_name(&metric.name, pattern) => {
+            format!("{}={pattern}", metric.name)
+        }
+        _ => metric.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corewise_model::CpuSet;
+    use corewise_model::conducted::Conducted;
+    use corewise_model::trial::{Arm, Workload};
+    use corewise_model::{Artifact as _, simulate};
+
+    use super::*;
+
+    #[test]
+    fn a_command_says_all_that_the_experiment_was_made_of() {
+        let metric = Metric {
+            name: "fps".to_owned(),
+            pattern: Some("([0-9]+) frames".to_owned()),
+            higher_is_better: true,
+            reading: None,
+        };
+        let workload = Workload {
+            timeout_s: Some(30.0),
+            ..Workload::new(vec!["./game".to_owned(), "two words".to_owned()], "/".into(), metric)
+        };
+        let arms = vec![Arm::new("OS default", None, ""), Arm::new("all - core:0", Some(CpuSet::of(1)), "")];
+        let experiment = Experiment {
+            corewise: String::new(),
+            started_unix_ms: 0,
+            seed: 1,
+            machine: simulate::machine(2, false, &[]),
+            workload,
+            arms,
+            policy: Policy { margin: 0.05, what: What::Mean, ..Policy::default() },
+            suite: None,
+            stretch: None,
+            imported: None,
+        };
+        let made = Conducted { experiment, trials: Vec::new() };
+        let standing = made.conclude().standing;
+        let shown = Shown {
+            experiment: &made.experiment,
+            trials: &[],
+            standing: &standing,
+            threads: None,
+            stored: Some(7),
+            named_store: None,
+        };
+        assert_eq!(
+            command(shown),
+            "corewise try --on 'all - core:0' --metric 'fps=([0-9]+) frames' --timeout 30s --what mean --margin 5% --higher -- ./game 'two words'"
+        );
+        let arms = vec![Arm { threads: Some(2), ..Arm::new("2", None, "") }];
+        let threads = Experiment { arms, ..made.experiment.clone() };
+        assert_eq!(command(Shown { experiment: &threads, ..shown }), "corewise try --again 7");
+    }
+}
