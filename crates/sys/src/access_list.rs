@@ -29,11 +29,6 @@ pub struct Sid {
 }
 
 impl Sid {
-    /// One of the authority of Windows itself, S-1-5.
-    pub fn of_windows(numbers: &[u32]) -> Self {
-        Self { authority: 5, numbers: numbers.to_vec() }
-    }
-
     /// Reads one that begins at a place of a buffer.
     pub fn at(bytes: &[u8], place: usize) -> Option<Self> {
         let head = bytes.get(place..place.checked_add(8)?)?;
@@ -140,11 +135,16 @@ fn word(bytes: &[u8], place: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
+    /// One of the authority of Windows itself, S-1-5.
+    fn of_windows(numbers: &[u32]) -> Sid {
+        Sid { authority: 5, numbers: numbers.to_vec() }
+    }
+
     const ALL: u32 = 0x1f_01ff;
     const READ: u32 = 0x12_00a9;
 
     fn user() -> Sid {
-        Sid::of_windows(&[21, 1, 2, 3, 1001])
+        of_windows(&[21, 1, 2, 3, 1001])
     }
 
     fn everybody() -> Sid {
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn nobody_else_may_change_what_is_private() {
-        let [system, administrators, users] = [&[18][..], &[32, 544], &[32, 545]].map(Sid::of_windows);
+        let [system, administrators, users] = [&[18][..], &[32, 544], &[32, 545]].map(of_windows);
         // What a file in a user's profile has; the owner of one that was made with the rights of an administrator is their group.
         let private = [(0, 0, ALL, system), (0, 0, ALL, administrators.clone()), (0, 0, ALL, user())];
         let of = |more: &[(u8, u8, u32, Sid)]| [&private[..], more].concat();
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn an_identifier_is_written_as_windows_writes_it() {
-        let sid = Sid::of_windows(&[21, 7, 4_000_000_000]);
+        let sid = of_windows(&[21, 7, 4_000_000_000]);
         assert_eq!(sid.to_string(), "S-1-5-21-7-4000000000");
         assert_eq!(Sid::at(&sid.bytes(), 0), Some(sid));
         assert_eq!(everybody().to_string(), "S-1-1-0");

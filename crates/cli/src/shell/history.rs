@@ -1,6 +1,5 @@
 //! The store of this user: opened, and added to.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Once;
 

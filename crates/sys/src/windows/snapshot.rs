@@ -9,13 +9,11 @@ use windows_sys::Win32::System::Diagnostics::ToolHelp::{
 use windows_sys::Win32::System::Threading::{OpenThread, ResumeThread, THREAD_SUSPEND_RESUME};
 
 use super::handle::Handle;
-use super::text::from_wide;
 
 /// A process.
 pub struct Entry {
     pub id: u32,
     pub parent: u32,
-    pub name: String,
 }
 
 /// All processes.
@@ -27,8 +25,7 @@ pub fn processes() -> io::Result<Vec<Entry>> {
     // SAFETY: the calls fill the structure, whose size they were given.
     let mut is_there = unsafe { Process32FirstW(snapshot.raw(), &raw mut entry) } != 0;
     while is_there {
-        let name = from_wide(&entry.szExeFile);
-        found.push(Entry { id: entry.th32ProcessID, parent: entry.th32ParentProcessID, name });
+        found.push(Entry { id: entry.th32ProcessID, parent: entry.th32ParentProcessID });
         // SAFETY: as above.
         is_there = unsafe { Process32NextW(snapshot.raw(), &raw mut entry) } != 0;
     }

@@ -88,9 +88,9 @@ pub fn sources(rows: &[Row], width: usize) -> Vec<Line> {
     for row in rows {
         let name = cpu_label(&row.cpus);
         let padding = " ".repeat(label - name.width() + 2);
-        let listed = listed(&row.sources, row.shares.interrupts, Tone::Plain);
+        let hard = listed(&row.sources, row.shares.interrupts, Tone::Plain);
         let soft = listed(&row.softirq_sources, row.shares.softirqs, Tone::Faint);
-        let text = if soft.is_empty() { listed } else { listed.faint(" · soft ").then(soft) };
+        let text = if soft.is_empty() { hard } else { hard.faint(" · soft ").then(soft) };
         lines.extend(beside(name.plain(padding), &text, width));
     }
     lines
