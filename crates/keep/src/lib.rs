@@ -80,8 +80,9 @@ pub trait Host {
     /// Why that is not known.
     fn speeds(&mut self) -> Result<(Machine, Vec<Speed>), String>;
 
-    /// Takes how it stands: after something changed, at most once a second, and at once after the rules were read.
-    fn report(&mut self, status: &Status<'_>);
+    /// Takes how it stands: after something changed, at most once a second, and at once after the rules were read. False where that is to be
+    /// told again, since it could not be written.
+    fn report(&mut self, status: &Status<'_>) -> bool;
 }
 
 /// Keeps rules in force until it is told to stop, and a map of what each cpu is worth in a folder, updated at such intervals; where that
@@ -159,10 +160,9 @@ impl Daemon<'_> {
     fn keep(&mut self, host: &mut dyn Host) -> io::Result<()> {
         let mut online = cpuset::online();
         let mut last_tick = Instant::now();
-        let (mut ticks, mut is_behind) = (0, false);
         self.look_at_all();
         self.give_back_others();
-        self.report(host);
+        let (mut ticks, mut is_behind) = (0, !self.report(host));
         loop {
             let rest = TICK.saturating_sub(last_tick.elapsed());
             let mut wake = self.eyes.wait(self.worth.as_ref().map_or(rest, |map| rest.min(map.rest())))?;
@@ -204,16 +204,13 @@ impl Daemon<'_> {
                 } else if ticks % ticks_to_masks == 0 {
                     wake.processes.extend(self.drifted());
                 }
-                if ticks % TICKS_TO_REPORT == 0 && std::mem::take(&mut is_behind) {
-                    self.report(host);
+                if ticks % TICKS_TO_REPORT == 0 && is_behind {
+                    is_behind = !self.report(host);
                 }
             }
             if wake.all || wake.lost {
                 self.look_at_all();
-                is_behind = !wake.all;
-                if wake.all {
-                    self.report(host);
-                }
+                is_behind = !wake.all || !self.report(host);
             } else {
                 for process in wake.processes {
                     is_behind |= self.look_at(process);
@@ -378,12 +375,12 @@ impl Daemon<'_> {
         }
     }
 
-    fn report(&mut self, host: &mut dyn Host) {
+    fn report(&mut self, host: &mut dyn Host) -> bool {
         self.status.running = self.began.elapsed();
         host.report(&Status {
             processes: Cow::Borrowed(self.keeper.processes()),
             rules: Cow::Borrowed(self.keeper.rules()),
             ..self.status.clone()
-        });
+        })
     }
 }

@@ -94,7 +94,7 @@ pub fn read(file: &str) -> Result<Source, LabError> {
         (Err(_), Some((_, text))) => (None, (*text).to_owned()),
         (Err(source), None) => return Err(source.into()),
     };
-    let folder = path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
+    let folder = dunce::canonicalize(path).ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
     let suite = Suite::parse(&text).map_err(|source| LabError::Suite { file: file.to_owned(), source })?;
     Ok(Source { suite, folder, text, writers })
 }
@@ -108,7 +108,7 @@ pub fn missing(benchmark: &Benchmark, folder: &Path, search: Option<&OsStr>) -> 
 
 /// A program that is named by a path is looked for from the suite's folder.
 fn from(folder: &Path, program: &str) -> String {
-    if program.contains('/') { folder.join(program).display().to_string() } else { program.to_owned() }
+    if program.contains(std::path::is_separator) { folder.join(program).display().to_string() } else { program.to_owned() }
 }
 
 /// Tries a suite within a budget, which those benchmarks share that can be tried and are not decided yet; what came of each, in their

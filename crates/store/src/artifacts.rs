@@ -295,10 +295,10 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     let unreachable = |source| StoreError::Unreachable { path: path.to_owned(), source };
     let path = std::path::absolute(path).map_err(unreachable)?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
-    let Ok(folder) = folder.canonicalize() else { return Ok(path) };
+    let Ok(folder) = dunce::canonicalize(folder) else { return Ok(path) };
     let path = folder.join(name);
     let is_ours = files::writers(&folder).is_ok_and(|others| others.is_none());
-    Ok(if is_ours { path.canonicalize().unwrap_or(path) } else { path })
+    Ok(if is_ours { dunce::canonicalize(&path).unwrap_or(path) } else { path })
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {

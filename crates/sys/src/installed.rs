@@ -16,10 +16,16 @@ pub fn is_installed(program: &str, path: Option<&OsStr>) -> bool {
 pub fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let with_ending = |file: PathBuf| [file.clone(), file.with_added_extension(std::env::consts::EXE_EXTENSION)];
     let first = |file: PathBuf| with_ending(file).into_iter().find(|file| is_executable(file));
-    if Path::new(program).components().count() > 1 || program.contains('/') {
+    if program.contains(std::path::is_separator) {
         return first(program.into());
     }
     std::env::split_paths(path?).find_map(|folder| first(folder.join(program)))
+}
+
+/// The file that a path leads to, as the processes show it that execute it: links are followed, and `/` is between folders.
+pub fn as_executed(file: &Path) -> Option<PathBuf> {
+    let file = dunce::canonicalize(file).ok()?;
+    Some(file.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/").into())
 }
 
 /// Whether an executable file is a script, so that what is executed is its interpreter.

@@ -61,7 +61,7 @@ impl Root {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SysError> {
         let path = path.as_ref();
         let read_error = |source| SysError::Read { path: path.to_owned(), source };
-        let real = fs::canonicalize(path).map_err(read_error)?;
+        let real = dunce::canonicalize(path).map_err(read_error)?;
         if real.parent().is_none() {
             return Ok(Self::live());
         }

@@ -30,7 +30,7 @@ const USAGE: &str = "usage: cargo xtask CHORE
                           repeat some tests, as `test` runs them; --busy runs two busy loops at the same time, --under starts
                           them by a command: 'taskset -c 0', 'setpriv --reuid 65534 --regid 65534 --clear-groups'
   arm [--all]             the tests on an emulated 64-bit Arm: those that may differ, or all
-  windows                 the program for Windows under Wine: screens, this machine, masks and statuses of commands
+  windows [PART]          the program for Windows under Wine: screens, this machine, masks and statuses of commands
   rig --list              the machines that the test rig can boot
   rig MACHINE             a shell in one of them, with corewise; leave with `exit`
   rig MACHINE COMMAND…    run a command there, as root; a single argument is a script
@@ -90,7 +90,8 @@ fn run(words: &[&str]) -> Result<bool> {
         ["repeat", arguments @ ..] => test::repeat(arguments),
         ["arm"] => test::arm(arm::Part::Differing),
         ["arm", "--all"] => test::arm(arm::Part::All),
-        ["windows"] => test::windows(),
+        ["windows"] => test::windows(None),
+        ["windows", part] => test::windows(Some(part)),
         ["rig", "--list"] => {
             rig::list();
             Ok(true)

@@ -27,7 +27,8 @@ const PREFIX: &str = "target/wine";
 type Check = (&'static str, fn(&Wine) -> Result<()>);
 
 /// What is tested.
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
+    ("screens of described machines", |wine| screens::are_same(&wine.native, || wine.corewise(&[]))),
     ("this machine, as Wine reports it", this_machine),
     ("a recording is read on both systems", recording),
     ("the mask is in force at once, and inherited", masks),
@@ -48,21 +49,22 @@ const CHECKS: [Check; 14] = [
 const COMMANDS: &str = "survey topology tail links memory worth watch doctor try place workload article run keep irq undo history report \
                         record schema";
 
-/// Builds and tests; a skip where the means are not there.
-pub fn run(native: &Path) -> Result<Summary> {
+/// Builds and tests, or only the checks with a part of a name; a skip where the means are not there.
+pub fn run(native: &Path, part: Option<&str>) -> Result<Summary> {
     if let Err(why) = means() {
         return Ok(Summary { skips: vec![("all on Windows".into(), Some(why))], ..Summary::default() });
     }
     done(cargo().args(["build", "--package", "corewise", "--target", WINDOWS, "--profile", PROFILE]))?;
     let wine = Wine::set_up(native)?;
-    let mut summary = units::run(&wine.prefix)?;
+    let mut summary = if part.is_none() { units::run(&wine.prefix)? } else { Summary::default() };
     let mut count = |name: &str, result: Result<()>| match result {
         Ok(()) => summary.passed += 1,
         Err(error) => summary.fail(format!("Windows: {name}: {error:#}")),
     };
-    count("screens of described machines", screens::are_same(native, || wine.corewise(&[])));
     for (name, check) in CHECKS.into_iter().chain(keep::CHECKS) {
-        count(name, check(&wine));
+        if part.is_none_or(|part| name.contains(part)) {
+            count(name, check(&wine));
+        }
     }
     Ok(summary)
 }

@@ -26,6 +26,7 @@ static DWORD WINAPI sleeps(void *unused) {
 static DWORD WINAPI is_busy(void *unused) {
     for (volatile unsigned count = 0;; count++) {
     }
+    return 0;
 }
 
 static DWORD WINAPI watches(void *unused) {
@@ -40,6 +41,7 @@ static DWORD WINAPI watches(void *unused) {
         printf("%smasks %llx %llx\n", prefix, process, thread);
         fflush(stdout);
     }
+    return 0;
 }
 
 static void start_child(void) {

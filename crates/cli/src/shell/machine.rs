@@ -46,7 +46,7 @@ impl MachineChoice {
         let Some(path) = &arguments.machine else { return Ok(Self::Here) };
         let name = path.to_str().unwrap_or_default();
         let shown = shortened(name);
-        let is_path = path.components().count() > 1 || path.is_absolute() || is_machine_file(path) || name.is_empty();
+        let is_path = name.contains(std::path::is_separator) || is_machine_file(path) || name.is_empty();
         match machine_file::find(name) {
             Found::Exactly(machine) => Ok(Self::BuiltIn(machine)),
             _ if is_path || exists(path) => Ok(Self::File(path.clone())),

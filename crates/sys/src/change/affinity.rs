@@ -136,16 +136,30 @@ impl AffinityChange {
     /// Whether a thread that may use these cpus may do so because of this change: the kernel leaves out what is offline or not in the
     /// cpuset, and gives all of the cpuset where nothing remains.
     pub(super) fn explains(&self, now: &CpuSet, reachable: &CpuSet) -> bool {
-        std::iter::once(&self.new).chain(&self.in_turn).any(|new| {
+        self.given().any(|new| {
             let rest = new.intersection(reachable);
             now == new || *now == if rest.is_empty() { reachable.clone() } else { rest }
         })
     }
 
+    /// All that it may have been given.
+    fn given(&self) -> impl Iterator<Item = &CpuSet> {
+        std::iter::once(&self.new).chain(&self.in_turn)
+    }
+
     /// Whether a thread with cpus of its own has what setting its process left it of them: all of the process's where that was none.
     fn explains_own(&self, own: &OwnMask) -> bool {
-        let rest = own.cpus.intersection(&self.new);
-        affinity::of(own.thread.id).is_ok_and(|now| now == if rest.is_empty() { self.new.clone() } else { rest })
+        let Ok(now) = affinity::of(own.thread.id) else { return false };
+        self.given().any(|new| {
+            let rest = own.cpus.intersection(new);
+            now == if rest.is_empty() { new.clone() } else { rest }
+        })
+    }
+
+    /// Gives the threads that had cpus of their own those again, after the process got back what it had.
+    pub fn give_own_masks(&self) {
+        // One that has ended meanwhile needs none.
+        self.own_masks.iter().for_each(|own| drop(own.thread.restrict(&own.cpus)));
     }
 
     /// The kernel keeps of the old cpus what is still online and in the cpuset. A thread that ends meanwhile needs nothing.
@@ -236,6 +250,11 @@ mod tests {
             assert_eq!(change.revert().unwrap(), None);
             assert_eq!(affinity::of(thread.id).unwrap(), *gets, "{own} was {meanwhile}");
         }
+        let own_masks = vec![OwnMask { thread, cpus: first.clone() }];
+        let change = AffinityChange { own_masks, in_turn: vec![last.clone()], ..change };
+        affinity::set(thread.id, &last).unwrap();
+        assert_eq!(change.revert().unwrap(), None);
+        assert_eq!(affinity::of(thread.id).unwrap(), first, "what was given in turn left it {last}");
         for child in &mut children {
             child.kill().unwrap();
             child.wait().unwrap();

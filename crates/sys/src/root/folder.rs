@@ -81,7 +81,7 @@ const MOST_NAMES: usize = 8;
 
 /// Folders as they are called below the given one, as many as are read.
 fn names(folders: &[&Path], top: &Path) -> String {
-    let name = |folder: &&Path| format!("{}/", folder.strip_prefix(top).unwrap_or(folder).display());
+    let name = |folder: &&Path| folder.strip_prefix(top).unwrap_or(folder).join("").display().to_string();
     let shown = folders.iter().take(MOST_NAMES).map(name).collect::<Vec<_>>().join(", ");
     match folders.len().saturating_sub(MOST_NAMES) {
         0 => shown,
@@ -253,7 +253,7 @@ mod tests {
         write(folder.path(), "other/sys/devices/system/cpu/online", "0-3\n");
         write(folder.path(), "other/sys/proc/cpuinfo", "what is below a machine is part of it");
         let error = open(Path::new("there"), folder.path().to_owned()).unwrap_err();
-        assert_eq!(error.to_string(), "several machines are in there: other/, name/fsroot/; name one of these folders");
+        assert_eq!(error.to_string(), format!("several machines are in there: other{0}, name{0}fsroot{0}; name one of these folders", std::path::MAIN_SEPARATOR));
         assert!(open(Path::new("other"), folder.path().join("other")).is_ok());
     }
 

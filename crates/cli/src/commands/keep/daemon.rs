@@ -67,6 +67,7 @@ pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<E
         metrics: typed.metrics.clone(),
         state,
         is_ready: false,
+        trouble: None,
         stamps: Vec::new(),
         looked: Instant::now(),
     };
@@ -87,6 +88,8 @@ struct Service<'a> {
     metrics: Option<PathBuf>,
     state: State<'static>,
     is_ready: bool,
+    /// Why the last report could not be written, which is said once.
+    trouble: Option<String>,
     /// The files of rules as they were read, and when it was looked last whether they are so still.
     stamps: Vec<Stamp>,
     looked: Instant,
@@ -114,14 +117,12 @@ impl Service<'_> {
         self.rules.stamps() != self.stamps
     }
 
-    fn write(&self, status: &Status<'_>) {
-        if let Err(error) = (State { status: status.clone(), ..self.state.clone() }).write(self.folder) {
-            warn!("the state is not written: {error}");
-        }
-        let text = self.metrics.as_ref().map(|file| (file, metrics(status)));
-        if let Some((file, Err(error))) = text.map(|(file, text)| (file, output::replace(file, text.as_bytes()))) {
-            warn!("{} is not written: {error}", file.display());
-        }
+    fn write(&self, status: &Status<'_>) -> Result<(), String> {
+        let state = State { status: status.clone(), ..self.state.clone() };
+        let state = state.write(self.folder).map_err(|error| format!("the state is not written: {error}"));
+        let Some(file) = &self.metrics else { return state };
+        let metrics = output::replace(file, metrics(status).as_bytes());
+        state.and(metrics.map_err(|error| format!("{} is not written: {error}", file.display())))
     }
 }
 
@@ -149,11 +150,16 @@ impl Host for Service<'_> {
         Ok((machine, speeds))
     }
 
-    fn report(&mut self, status: &Status<'_>) {
-        self.write(status);
+    fn report(&mut self, status: &Status<'_>) -> bool {
+        let trouble = self.write(status).err();
+        if let Some(new) = trouble.as_ref().filter(|_| trouble != self.trouble) {
+            warn!("{new}");
+        }
+        self.trouble = trouble;
         let held = status.processes.values().filter(|held| !held.is_left_alone());
         let threads: usize = held.map(|held| held.threads.len()).sum();
         let ready = if std::mem::replace(&mut self.is_ready, true) { "" } else { "READY=1\n" };
         self.tell(&format!("{ready}STATUS={} held by {}", count(threads, "thread"), count(status.rules.len(), "rule")));
+        self.trouble.is_none()
     }
 }

@@ -173,10 +173,9 @@ const INTERPRETERS: [&str; 23] = [
 
 /// What processes of a program have that was run in a folder: the file that is executed, or of a script, which its interpreter executes, a word.
 fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
-    let typed = if program.contains('/') { folder.join(program) } else { program.into() };
+    let typed = if program.contains(std::path::is_separator) { folder.join(program) } else { program.into() };
     let found = installed::find(&typed.to_string_lossy(), std::env::var_os("PATH").as_deref());
-    // /proc shows the file that links lead to.
-    let file = found.and_then(|file| file.canonicalize().ok());
+    let file = found.and_then(|file| installed::as_executed(&file));
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (typed_name, name) = (name_of(&typed), file.as_deref().map_or_else(|| name_of(&typed), name_of));
     let is_end = |end: char| end.is_ascii_digit() || end == '.';
@@ -190,7 +189,7 @@ fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
         Some(file) if installed::is_script(&file) => {
             Match { argv: Some(Glob::ending("*/", &typed_name)), ..Match::default() }
         }
-        Some(file) if program.contains('/') => {
+        Some(file) if program.contains(std::path::is_separator) => {
             Match { exe: Some(Glob::ending("", &file.to_string_lossy())), ..Match::default() }
         }
         _ => Match { exe: Some(Glob::ending("*/", &name)), ..Match::default() },

@@ -170,6 +170,10 @@ impl Crew {
                 let what = format!("cpus of thread {thread}");
                 Err(CrewError::Refused(SysError::Change { what, source: error }))
             }
+            _ if given.is_none() => {
+                known.change.give_own_masks();
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -379,8 +383,9 @@ mod tests {
             crew.check_placed().unwrap();
         }
         // Somebody else, or the program itself.
-        affinity::set(own, &last).unwrap();
-        assert!(matches!(crew.check_placed(), Err(CrewError::Changed { thread, .. }) if thread == own));
+        let changed = *task::inheriting(process.id).last().unwrap();
+        affinity::set(changed, &last).unwrap();
+        assert!(matches!(crew.check_placed(), Err(CrewError::Changed { thread, .. }) if thread == changed));
         crew.give_back();
         assert_eq!(masks(process), before);
         drop(running);
