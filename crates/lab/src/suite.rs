@@ -108,7 +108,11 @@ pub fn missing(benchmark: &Benchmark, folder: &Path, search: Option<&OsStr>) -> 
 
 /// A program that is named by a path is looked for from the suite's folder.
 fn from(folder: &Path, program: &str) -> String {
-    if program.contains(std::path::is_separator) { folder.join(program).display().to_string() } else { program.to_owned() }
+    if program.contains(std::path::is_separator) {
+        folder.join(program).display().to_string()
+    } else {
+        program.to_owned()
+    }
 }
 
 /// Tries a suite within a budget, which those benchmarks share that can be tried and are not decided yet; what came of each, in their

@@ -27,7 +27,7 @@ const PREFIX: &str = "target/wine";
 type Check = (&'static str, fn(&Wine) -> Result<()>);
 
 /// What is tested.
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     ("screens of described machines", |wine| screens::are_same(&wine.native, || wine.corewise(&[]))),
     ("this machine, as Wine reports it", this_machine),
     ("a recording is read on both systems", recording),
@@ -37,6 +37,7 @@ const CHECKS: [Check; 15] = [
     ("Ctrl-C goes to the command, and ends a survey", interrupted),
     ("run --soft says that it has no effect", soft),
     ("try finds the cpu with the better score", tried),
+    ("try counts threads, and sees masks of their own", threads),
     ("a command that is not there", missing_command),
     ("cpus that are not there", missing_cpus),
     ("an error of use for each wrong word", wrong_words),
@@ -247,6 +248,22 @@ fn tried(wine: &Wine) -> Result<()> {
     let mut command = wine.corewise(&arms);
     command.args(["--rest", "0s", "--budget", "30s", "--seed", "1", "--no-store", "--"]).arg(&wine.masks).arg("score");
     Said::from(command.output()?).expect(0, &["Pin it. cpu 1 is at least"])
+}
+
+fn threads(wine: &Wine) -> Result<()> {
+    let mut command =
+        wine.corewise(&["try", "--on", "0-1", "--rest", "0s", "--budget", "8s", "--no-store", "--json", "--"]);
+    let said = Said::from(command.arg(&wine.masks).arg("threads").output()?);
+    ensure!(matches!(said.status, Some(0 | 1)), "it ended with {:?}: {}", said.status, said.error);
+    let made: serde_json::Value = serde_json::from_str(&said.text)?;
+    let trials =
+        made.pointer("/observed/trials").and_then(|trials| trials.as_array()).context("there are no trials")?;
+    for trial in trials {
+        let seen = &trial["observed"];
+        ensure!(seen["most_threads"] == 3 && seen["own_mask"] == "0", "another run was seen: {seen}");
+    }
+    ensure!(!trials.is_empty(), "nothing was run");
+    Ok(())
 }
 
 fn missing_command(wine: &Wine) -> Result<()> {

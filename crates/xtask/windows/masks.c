@@ -1,8 +1,9 @@
 /* Prints its arguments, the cpus that it may use, and those of a child that it starts; then ends with a status. As `score`, it prints a score
  * that is twice as high on the second cpu alone as elsewhere. As `press`, it starts a program in a console of its own, presses Ctrl-C there
- * after so many milliseconds, and ends with the program's status. As `wait`, it waits half a minute for Ctrl-C, and ends with 9 then.
+ * after so many milliseconds, and ends with the program's status. As `wait`, it waits half a minute for Ctrl-C, and ends with 9 then. As
+ * `threads`, it has three threads for a moment, of which one gave itself the first cpu.
  *
- *     masks.exe [exit STATUS | score | wait | press MILLISECONDS PROGRAM ARGUMENT… | argument…]
+ *     masks.exe [exit STATUS | score | wait | threads | press MILLISECONDS PROGRAM ARGUMENT… | argument…]
  *
  * The mask is read in a constructor, before main, so that a mask which comes into force late would be seen. */
 #include <stdio.h>
@@ -63,6 +64,19 @@ static int press(int count, char **arguments) {
     return status;
 }
 
+static DWORD WINAPI rest(void *mask) {
+    if (mask)
+        SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)mask);
+    Sleep(1000);
+    return 0;
+}
+
+static int have_threads(void) {
+    HANDLE threads[] = {CreateThread(NULL, 0, rest, NULL, 0, NULL), CreateThread(NULL, 0, rest, (void *)1, 0, NULL)};
+    WaitForMultipleObjects(2, threads, TRUE, INFINITE);
+    return 0;
+}
+
 int main(int count, char **arguments) {
     char program[MAX_PATH];
     GetModuleFileNameA(NULL, program, sizeof program);
@@ -74,6 +88,8 @@ int main(int count, char **arguments) {
         printf("score=%.2f\n", (at_start == 2 ? 20 : 10) + GetTickCount() % 16 / 100.0);
         return 0;
     }
+    if (count == 2 && !strcmp(arguments[1], "threads"))
+        return have_threads();
     if (count == 2 && !strcmp(arguments[1], "wait")) {
         SetConsoleCtrlHandler(end_with_9, TRUE);
         Sleep(30000);

@@ -17,6 +17,7 @@ use corewise_model::CpuSet;
 use super::affinity;
 use super::memory_policy::Policy;
 use super::signals::{ignore, pipe_was_ignored};
+use crate::values::execution::Pace;
 pub use crate::values::execution::{
     ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
 };
@@ -28,11 +29,6 @@ use supervisor::Supervisor;
 use tree::{Ended, Tree};
 use visits::Visits;
 
-/// How often the threads of the command are looked at: first soon, then ever more rarely, and never for more than a
-/// hundredth of the time.
-const LOOK_SHARE: u32 = 100;
-const FIRST_LOOK: Duration = Duration::from_millis(5);
-const RAREST_LOOK: Duration = Duration::from_millis(100);
 /// Who wakes up so much later than was asked for was stopped meanwhile, as with Ctrl-Z.
 const HELD: Duration = Duration::from_millis(250);
 /// Reading what was written, and looking at many threads, takes less than this.
@@ -72,7 +68,7 @@ impl Execution<'_> {
             was_held: false,
         };
         // From the child's first instruction to here.
-        running.notice(RAREST_LOOK + HELD);
+        running.notice(Pace::RAREST + HELD);
         let probe = self.clock.filter(|_| !counters.count_cycles());
         let (ended, estimated_gigahertz) =
             Visits::during(probe, running.began, |visits| running.attend(self, visits, line));
@@ -168,13 +164,13 @@ impl Running {
     /// Waits for the end, reads what is written, and looks at the threads meanwhile.
     fn attend(&mut self, execution: &Execution<'_>, visits: &mut Visits, line: &mut dyn FnMut(&[u8])) -> Ended {
         let deadline = execution.timeout.map(|timeout| self.began + timeout);
-        let mut pause = FIRST_LOOK;
-        let mut next_look = self.began + pause;
+        let mut pace = Pace::new();
+        let mut next_look = self.began + pace.pause;
         loop {
             let woken = self.notice(LONGEST_LOOK);
-            let wait = next_look.min(deadline.unwrap_or(next_look)).saturating_sub(woken).min(RAREST_LOOK);
+            let wait = next_look.min(deadline.unwrap_or(next_look)).saturating_sub(woken).min(Pace::RAREST);
             self.tree.wait(&self.output, wait);
-            self.notice(RAREST_LOOK + HELD);
+            self.notice(Pace::RAREST + HELD);
             // The end is looked for first: what was written may take time to read.
             if let Some((end, at)) = self.tree.reap() {
                 let is_over = || execution.is_to_end() || deadline.is_some_and(|deadline| deadline <= now());
@@ -200,9 +196,8 @@ impl Running {
                 let before = now();
                 self.looks.look(self.tree.descendants());
                 visits.look(&self.looks.observed.computing);
-                let cost = now().saturating_sub(before);
-                pause = (pause * 2).min(RAREST_LOOK).max(cost * LOOK_SHARE);
-                next_look = now() + pause;
+                pace.looked(now().saturating_sub(before));
+                next_look = now() + pace.pause;
             }
         }
     }

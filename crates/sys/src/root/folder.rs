@@ -253,7 +253,13 @@ mod tests {
         write(folder.path(), "other/sys/devices/system/cpu/online", "0-3\n");
         write(folder.path(), "other/sys/proc/cpuinfo", "what is below a machine is part of it");
         let error = open(Path::new("there"), folder.path().to_owned()).unwrap_err();
-        assert_eq!(error.to_string(), format!("several machines are in there: other{0}, name{0}fsroot{0}; name one of these folders", std::path::MAIN_SEPARATOR));
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "several machines are in there: other{0}, name{0}fsroot{0}; name one of these folders",
+                std::path::MAIN_SEPARATOR
+            )
+        );
         assert!(open(Path::new("other"), folder.path().join("other")).is_ok());
     }
 

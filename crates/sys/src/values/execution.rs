@@ -102,6 +102,29 @@ pub trait ClockProbe: Debug + Sync {
     fn gigahertz(&self, stop: &AtomicBool) -> Option<f64>;
 }
 
+/// When the threads of a command are looked at: first soon, then ever more rarely, and never for more than a hundredth of the time.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    /// So long it is waited before the next look.
+    pub pause: Duration,
+}
+
+impl Pace {
+    /// The longest pause after a look that was quick.
+    pub const RAREST: Duration = Duration::from_millis(100);
+    const FIRST: Duration = Duration::from_millis(5);
+    const SHARE: u32 = 100;
+
+    pub fn new() -> Self {
+        Self { pause: Self::FIRST }
+    }
+
+    /// After a look that took so long.
+    pub fn looked(&mut self, cost: Duration) {
+        self.pause = (self.pause * 2).min(Self::RAREST).max(cost * Self::SHARE);
+    }
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {

@@ -7,15 +7,19 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use corewise_model::CpuSet;
 use windows_sys::Win32::System::Threading::GetProcessTimes;
 
-use super::cpuset;
 use super::handle::Handle;
 use super::job::Job;
 use super::memory_policy::Policy;
 use super::missing::unavailable;
+use super::opened::{Opened, one_mask};
+use super::processors::masks;
 use super::spawn::{Start, start_in};
 use super::thread::used;
+use super::{cpuset, snapshot};
+use crate::values::execution::Pace;
 pub use crate::values::execution::{
     ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
 };
@@ -31,7 +35,7 @@ const HELD: Duration = Duration::from_millis(250);
 const LAST_READ: Duration = Duration::from_secs(2);
 
 impl Execution<'_> {
-    /// Threads are not looked at, no clock rate is estimated, and who is to end is ended without being asked to.
+    /// Which cpus threads are on is not seen, no clock rate is estimated, and who is to end is ended without being asked to.
     pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
         if self.follow.is_some() {
             return Err(unavailable());
@@ -40,9 +44,8 @@ impl Execution<'_> {
         let (job, (reader, writer)) = (Job::new()?, io::pipe()?);
         let (sender, written) = channel();
         let mut command = self.command(writer)?;
-        let everywhere = cpuset::reachable()?;
-        let cpus = Some(self.cpus.unwrap_or(&everywhere));
-        let start = Start { cpus, at_full_speed: self.at_full_speed, ..Start::default() };
+        let looks = Looks::new(self.cpus)?;
+        let start = Start { cpus: self.cpus, at_full_speed: self.at_full_speed, ..Start::default() };
         let child = start_in(&mut command, &job, start)?;
         let began = Instant::now();
         if let Some(started) = self.started {
@@ -51,7 +54,7 @@ impl Execution<'_> {
         // With it go its ends of the pipe.
         drop(command);
         thread::spawn(move || read(reader, &sender));
-        let mut running = Running { child, job, written, text: Written::default(), began, was_held: false };
+        let mut running = Running { child, job, written, text: Written::default(), began, was_held: false, looks };
         let (end, wall) = running.attend(self, line)?;
         let left_behind = running.job.processes();
         running.job.end();
@@ -64,7 +67,7 @@ impl Execution<'_> {
             wall,
             was_held: running.was_held,
             usage: running.usage(),
-            observed: Observed::default(),
+            observed: std::mem::take(&mut running.looks.observed),
             migrations: None,
             gigahertz: None,
             estimated_gigahertz: Vec::new(),
@@ -85,8 +88,42 @@ fn read(mut reader: PipeReader, sender: &Sender<Vec<u8>>) {
     }
 }
 
+/// Looks at the threads of what is in the job, in snapshots of all threads of the system.
+struct Looks {
+    observed: Observed,
+    given: CpuSet,
+    pace: Pace,
+    last: Instant,
+}
+
+impl Looks {
+    fn new(given: Option<&CpuSet>) -> io::Result<Self> {
+        let given = given.cloned().map_or_else(cpuset::reachable, Ok)?;
+        Ok(Self { observed: Observed::default(), given, pace: Pace::new(), last: Instant::now() })
+    }
+
+    fn look_in_time(&mut self, job: &Job) {
+        if self.last.elapsed() < self.pace.pause {
+            return;
+        }
+        let (began, processes) = (Instant::now(), job.numbers());
+        let all = snapshot::threads().unwrap_or_default().into_iter();
+        let threads: Vec<u32> = all.filter(|(owner, _)| processes.contains(owner)).map(|(_, thread)| thread).collect();
+        let given = masks(&self.given);
+        // Without a mask of its own a thread has all that was given of the one group that it is in.
+        let is_own = |mask: &CpuSet| !mask.is_empty() && !one_mask(mask).is_ok_and(|mask| given.contains(&mask));
+        let own = || threads.iter().filter_map(|thread| Opened::to_look(*thread).ok()?.mask().ok()).find(is_own);
+        let seen = &mut self.observed;
+        seen.own_mask = seen.own_mask.take().or_else(own);
+        seen.most_threads = seen.most_threads.max(threads.len());
+        self.pace.looked(began.elapsed());
+        self.last = Instant::now();
+    }
+}
+
 /// A command that runs.
 struct Running {
+    looks: Looks,
     child: Child,
     job: Job,
     written: Receiver<Vec<u8>>,
@@ -116,6 +153,7 @@ impl Running {
                 return Ok((End::Exited(status), wall));
             }
             self.take(line);
+            self.looks.look_in_time(&self.job);
             if let Some(why) = early() {
                 self.job.end();
                 self.child.wait()?;

@@ -150,7 +150,7 @@ fn set_from_outside(wine: &Wine, number: &str, mask: &str) -> Result<()> {
     said.expect(0, &[])
 }
 
-/// Rules in the user's usual file, and a keeper that has read them and looked at everything.
+/// Rules in the user's usual file, and a keeper that has read them.
 fn keeper(wine: &Wine, rules: &str) -> Result<Running> {
     fs::write(rules_file(wine)?, rules)?;
     let keeper = Running::start(wine.corewise(&["keep", "run"]))?;
@@ -243,6 +243,7 @@ fn held(wine: &Wine) -> Result<()> {
 fn stays_inside(wine: &Wine) -> Result<()> {
     let mut lives = Lives::start(wine, "inside.exe")?;
     let keeper = keeper(wine, &rule("inside", "0-1", ""))?;
+    keeper.expect("rule inside matches")?;
     lives.running.say("own 1")?;
     lives.has("masks 1 1")?;
     says_in_time(wine, &["keep", "why", &lives.number], "of their own inside")?;
