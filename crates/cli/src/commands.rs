@@ -1,6 +1,7 @@
 //! The commands, and what was typed of them.
 
 pub mod article;
+pub mod completions;
 pub mod doctor;
 pub mod history;
 pub mod irq;
@@ -87,6 +88,7 @@ const COMMANDS: [(&str, &[Room]); 4] = [
             room::<history::arguments::HistoryArguments>(),
             room::<report::arguments::ReportArguments>(),
             room::<record::RecordArguments>(),
+            room::<completions::CompletionsArguments>(),
             room::<schema::SchemaArguments>(),
         ],
     ),
@@ -203,8 +205,8 @@ fn template() -> String {
         for definition in rooms.iter().map(|room| (room.definition)()).filter(|command| !command.is_hide_set()) {
             let about = definition.get_about().map(ToString::to_string).unwrap_or_default();
             let line =
-                Line::new().plain("  ").strong(format!("{:<9}", definition.get_name())).plain(format!(" {about}"));
-            lines.extend(wrap(&line, width, 12));
+                Line::new().plain("  ").strong(format!("{:<12}", definition.get_name())).plain(format!(" {about}"));
+            lines.extend(wrap(&line, width, 15));
         }
         screen.block(lines);
     }

@@ -27,7 +27,7 @@ const PREFIX: &str = "target/wine";
 type Check = (&'static str, fn(&Wine) -> Result<()>);
 
 /// What is tested.
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     ("screens of described machines", |wine| screens::are_same(&wine.native, || wine.corewise(&[]))),
     ("this machine, as Wine reports it", this_machine),
     ("a recording is read on both systems", recording),
@@ -42,12 +42,13 @@ const CHECKS: [Check; 16] = [
     ("cpus that are not there", missing_cpus),
     ("an error of use for each wrong word", wrong_words),
     ("a survey and a map of links are measured", measured),
+    ("articles are made to their ends", articles),
     ("the history lies in %LOCALAPPDATA%", history),
     ("what is missing is named", doctor),
 ];
 
 /// All commands.
-const COMMANDS: &str = "survey topology tail links memory worth watch doctor try place workload article run keep irq undo history report \
+const COMMANDS: &str = "survey topology tail links memory worth watch doctor try place workload article run keep irq undo history report completions \
                         record schema";
 
 /// Builds and tests, or only the checks with a part of a name; a skip where the means are not there.
@@ -282,6 +283,21 @@ fn wrong_words(wine: &Wine) -> Result<()> {
     }
     wine.says(&["topology", "--machine", r"C:\none.txt"])?.expect(3, &["none.txt"])?;
     wine.says(&["run", "--on", "0", "--memory", "bind:0", "--", "x"])?.expect(3, &["Windows has no memory policy"])
+}
+
+/// Their quick forms, in less time: every step is run to its end. Programs of reviews are not there, which status 3 says.
+fn articles(wine: &Wine) -> Result<()> {
+    for (name, statuses) in [("cpu0", &[0, 3][..]), ("modules", &[0]), ("threads", &[0])] {
+        let printed = wine.says(&["article", name, "--print"])?;
+        let line =
+            |line: &str| if line.starts_with("quick = ") { "quick = [\"--budget\", \"3s\"]" } else { line }.to_owned();
+        let shorter: Vec<String> = printed.text.lines().map(line).collect();
+        fs::write(wine.prefix.join("drive_c/article.toml"), shorter.join("\n"))?;
+        let said = wine.says(&["article", r"C:\article.toml", "--quick", "--no-store"])?;
+        let is_right = said.status.is_some_and(|status| statuses.contains(&status)) && said.text.contains("Look at");
+        ensure!(is_right && !said.text.contains("failed"), "{name}, {:?}: {}{}", said.status, said.text, said.error);
+    }
+    Ok(())
 }
 
 /// That there are results, whatever they are: nothing that is timed under Wine means anything.

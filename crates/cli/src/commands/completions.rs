@@ -1,0 +1,52 @@
+//! `corewise completions`: prints what a shell needs to complete commands and options.
+
+use clap::Parser;
+use clap_complete::{Shell, generate};
+
+use super::program;
+use crate::shell::failure::{Exit, Failure};
+use crate::shell::output::print_text;
+use crate::shell::run::Run;
+use crate::shell::settings::Settings;
+
+const EXAMPLES: &str = "Examples:
+  corewise completions bash > ~/.local/share/bash-completion/completions/corewise
+  corewise completions zsh > ~/.zfunc/_corewise        where fpath has ~/.zfunc
+  corewise completions fish > ~/.config/fish/completions/corewise.fish
+  corewise completions powershell >> $PROFILE          in PowerShell";
+
+/// Print completions of commands and options for a shell
+#[derive(Clone, Debug, Parser)]
+#[command(name = "completions", after_help = EXAMPLES)]
+pub struct CompletionsArguments {
+    /// The shell
+    pub shell: Shell,
+}
+
+impl Run for CompletionsArguments {
+    fn run(self, _: &Settings) -> Result<Exit, Failure> {
+        let mut script = Vec::new();
+        generate(self.shell, &mut program(), "corewise", &mut script);
+        print_text(String::from_utf8_lossy(&script).trim_end())?;
+        Ok(Exit::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn every_shell_completes_commands_and_their_options() {
+        for shell in Shell::value_variants() {
+            let mut script = Vec::new();
+            generate(*shell, &mut program(), "corewise", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            for word in ["survey", "completions", "per-thread", "explain"] {
+                assert!(script.contains(word), "{shell}: {word}");
+            }
+        }
+    }
+}
