@@ -32,9 +32,20 @@ pub fn added(text: &str, rule: &Rule) -> Result<String, EditError> {
         return Err(EditError::Exists(rule.name.clone()));
     }
     wanted.push(rule.clone());
-    let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    checked(format!("{text}{end}{gap}{}", written(rule)), &wanted, &rule.name)
+    with_its_ends(text, |text| {
+        let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        checked(format!("{text}{end}{gap}{}", written(rule)), &wanted, &rule.name)
+    })
+}
+
+/// The edit of a text with the ends of lines that it has: a carriage return before each, as editors of Windows write them, or none.
+fn with_its_ends(text: &str, edit: impl FnOnce(&str) -> Result<String, EditError>) -> Result<String, EditError> {
+    let [all, with_return] = ["\n", "\r\n"].map(|end| text.matches(end).count());
+    if all == 0 || all != with_return {
+        return edit(text);
+    }
+    edit(&text.replace("\r\n", "\n")).map(|edited| edited.replace('\n', "\r\n"))
 }
 
 /// The text without a rule, and without the comment right above it.
@@ -42,11 +53,13 @@ pub fn added(text: &str, rule: &Rule) -> Result<String, EditError> {
 /// # Errors
 /// Where there is none of that name, and where its lines are not found.
 pub fn removed(text: &str, name: &str) -> Result<String, EditError> {
-    let (wanted, lines, [from, to]) = block(text, name)?;
-    let wanted: Vec<Rule> = wanted.into_iter().filter(|rule| rule.name != name).collect();
-    let comments = lines[..from].iter().rev().take_while(|line| line.trim_start().starts_with('#')).count();
-    let rest = [&lines[..from - comments], &lines[to..]].concat().concat();
-    checked(rest, &wanted, name)
+    with_its_ends(text, |text| {
+        let (wanted, lines, [from, to]) = block(text, name)?;
+        let wanted: Vec<Rule> = wanted.into_iter().filter(|rule| rule.name != name).collect();
+        let comments = lines[..from].iter().rev().take_while(|line| line.trim_start().starts_with('#')).count();
+        let rest = [&lines[..from - comments], &lines[to..]].concat().concat();
+        checked(rest, &wanted, name)
+    })
 }
 
 /// The text with a rule left out, or counted again.
@@ -75,16 +88,18 @@ fn with_line(
     line: Option<String>,
     change: impl Fn(&mut Rule),
 ) -> Result<String, EditError> {
-    let (mut wanted, mut lines, [from, to]) = block(text, name)?;
-    wanted.iter_mut().filter(|rule| rule.name == name).for_each(change);
-    let is_it = |line: &String| line.split('=').next().is_some_and(|found| found.trim() == key);
-    match (lines[from..to].iter().position(is_it), line) {
-        (Some(at), Some(line)) => lines[from + at] = line,
-        (Some(at), None) => drop(lines.remove(from + at)),
-        (None, Some(line)) => lines.insert(from + 1, line),
-        (None, None) => {}
-    }
-    checked(lines.concat(), &wanted, name)
+    with_its_ends(text, |text| {
+        let (mut wanted, mut lines, [from, to]) = block(text, name)?;
+        wanted.iter_mut().filter(|rule| rule.name == name).for_each(change);
+        let is_it = |line: &String| line.split('=').next().is_some_and(|found| found.trim() == key);
+        match (lines[from..to].iter().position(is_it), line) {
+            (Some(at), Some(line)) => lines[from + at] = line,
+            (Some(at), None) => drop(lines.remove(from + at)),
+            (None, Some(line)) => lines.insert(from + 1, line),
+            (None, None) => {}
+        }
+        checked(lines.concat(), &wanted, name)
+    })
 }
 
 /// All rules of a text, its lines, and from which to which they are those of one rule.

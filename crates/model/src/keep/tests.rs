@@ -190,3 +190,16 @@ fn what_is_added_reads_as_the_same_rule() {
         assert_eq!(added(&more, &rule), Err(EditError::Exists("all".into())));
     }
 }
+
+#[test]
+fn lines_end_as_they_did_before_an_edit() {
+    let with_returns = |text: &str| text.replace('\n', "\r\n");
+    let rule = Rule { name: "b".into(), ..rules(REDIS).unwrap().remove(0) };
+    let unix = [added(REDIS, &rule), removed(REDIS, "redis"), set_disabled(REDIS, "redis", true)].map(Result::unwrap);
+    let text = with_returns(REDIS);
+    let windows =
+        [added(&text, &rule), removed(&text, "redis"), set_disabled(&text, "redis", true)].map(Result::unwrap);
+    assert_eq!(windows, unix.map(|text| with_returns(&text)));
+    let mixed = format!("# a\r\n{REDIS}");
+    assert_eq!(removed(&mixed, "redis").unwrap(), "# a\r\n\n");
+}
