@@ -68,9 +68,12 @@ pub fn for_tests() -> bool {
     let mut steps = Told::default();
     steps.packages(&FOR_TESTS);
     for target in [ARM, WINDOWS] {
+        // Where the network is only half there, it would wait for ever.
+        let add =
+            || quietly(Command::new("timeout").args(["300", "rustup", "target", "add", target]).current_dir(root()));
         steps.step(&format!("the standard library for {target}"), || match has_library(target) {
             true => Ok(false),
-            false => quietly(Command::new("rustup").args(["target", "add", target]).current_dir(root())).map(|()| true),
+            false => add().map(|()| true),
         });
     }
     let had_kernel = Rig::has_kernel();
