@@ -77,7 +77,7 @@ fn value<'a>(moment: &'a Moment, (quantity, of): Whose<'_>) -> Option<&'a Follow
     moment.values.iter().find(|value| value.quantity == quantity && value.of == of && value.value.is_finite())
 }
 
-/// "the worst cpu: 1,912 now, 1,800 to 2,100 in the 8 surveys before".
+/// "the worst cpu: 1,912 in survey 12, 1,800 to 2,100 in the 8 surveys before".
 fn now(whose: Whose<'_>, name: &str, moments: &[Moment]) -> Option<Line> {
     let (last, before) = moments.split_last()?;
     let latest = value(last, whose)?;
@@ -92,7 +92,7 @@ fn now(whose: Whose<'_>, name: &str, moments: &[Moment]) -> Option<Line> {
     } else {
         format!("the {} before", count(earlier.len(), name))
     };
-    Some(line.plain(format!(" now, {range} in {before}")))
+    Some(line.plain(format!(" in {name} {}, {range} in {before}", last.number)))
 }
 
 fn figure(quantity: &str, lines: &[Whose<'_>], name: &str, moments: &[Moment], zone: &TimeZone) -> Option<Figure> {
@@ -193,7 +193,10 @@ mod tests {
     fn a_number_is_drawn_and_listed_with_where_it_stands_now() {
         let story = story("survey", &moments(&[100.0, 90.0, 120.0]), &TimeZone::UTC).unwrap();
         assert_eq!(story.head[0].to_plain(), "3 surveys of this machine, from 1970-01-01 00:00 to 1970-01-03 00:00");
-        assert_eq!(story.answer[0].to_plain(), "latency, ns, <cpu>: 120 now, 90 to 100 in the 2 surveys before");
+        assert_eq!(
+            story.answer[0].to_plain(),
+            "latency, ns, <cpu>: 120 in survey 3, 90 to 100 in the 2 surveys before"
+        );
         let figure = story.figures().next().unwrap();
         for words in ["latency, ns over time", "kernel 6.1", "1970-01-02"] {
             assert!(figure.svg.contains(words), "{words} in {}", figure.svg);

@@ -75,9 +75,10 @@ impl Opened {
 
     /// The process that it is, or belongs to.
     pub fn process(&self) -> u32 {
-        // SAFETY: calls without memory.
         match self {
+            // SAFETY: a call without memory.
             Self::Process(process) => unsafe { GetProcessId(process.raw()) },
+            // SAFETY: a call without memory.
             Self::Thread(thread) => unsafe { GetProcessIdOfThread(thread.raw()) },
         }
     }
@@ -91,11 +92,12 @@ impl Opened {
     /// When it was made and when it ended, since 1601, and how long it was in the kernel and in programs; in units of 100 ns.
     pub fn times(&self) -> io::Result<[u64; 4]> {
         let [mut created, mut ended, mut system, mut user] = [FILETIME::default(); 4];
-        // SAFETY: the kernel fills the four times.
         checked(match self {
+            // SAFETY: the kernel fills the four times.
             Self::Process(process) => unsafe {
                 GetProcessTimes(process.raw(), &raw mut created, &raw mut ended, &raw mut system, &raw mut user)
             },
+            // SAFETY: the kernel fills the four times.
             Self::Thread(thread) => unsafe {
                 GetThreadTimes(thread.raw(), &raw mut created, &raw mut ended, &raw mut system, &raw mut user)
             },

@@ -19,6 +19,10 @@ const MOST_DIFFERENCES: usize = 3;
 /// Values that are so many times apart are drawn on a scale of ratios.
 const WIDE: f64 = 8.0;
 
+/// What stands below the table.
+const HOW_TO_READ: &str = "↑ better and ↓ worse, proven, by the margin or more; ≈ proven to be less than the margin; ? not proven. \
+                           An end that is … needs more runs.";
+
 /// What a page says of an experiment; `others` are the other experiments on the same command.
 pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
     let experiment = shown.experiment;
@@ -49,7 +53,9 @@ pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
         }
         None => {
             evidence.extend(effects(shown).map(Block::Figure));
-            evidence.push(Block::Lines([heading("Placements"), standings(shown, WIDTH)].concat()));
+            evidence.push(Block::Lines(
+                [heading("Placements"), standings(shown, WIDTH), vec![Line::new().faint(HOW_TO_READ)]].concat(),
+            ));
             let roles = parts::roles(shown, WIDTH);
             evidence.extend((!roles.is_empty()).then(|| Block::Lines([heading("Roles"), roles].concat())));
             evidence.extend([runs(shown), differences(shown)].into_iter().flatten().map(Block::Figure));
