@@ -42,6 +42,9 @@ impl Cgroup {
     /// [`SysError::Cgroup`] where there can be no such group or the kernel gives it less; [`SysError::Journal`],
     /// [`SysError::JournalRefused`] and [`SysError::Change`] as [`Journal::make`].
     pub fn prepare(journal: &mut Journal, cpus: &CpuSet, nodes: Option<&CpuSet>) -> Result<Self, SysError> {
+        if cfg!(windows) {
+            return Err(CgroupRefusal::None.into());
+        }
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let home = locate(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))?;
         Self::prepare_in(&home, journal, cpus, nodes)

@@ -9,6 +9,9 @@ use corewise_model::CpuSet;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CgroupRefusal {
+    /// Only Linux has them.
+    #[error("Windows has no control groups")]
+    None,
     /// No hierarchy of version 2 is mounted.
     #[error("cgroup v2 is not mounted here")]
     NotMounted,
@@ -67,6 +70,7 @@ impl CgroupRefusal {
     /// A command or an instruction that would change it.
     pub fn cure(&self) -> String {
         match self {
+            Self::None => "Without --cgroup, the mask and a job hold the command.".to_owned(),
             Self::NotMounted => "Mount it: mount -t cgroup2 none /sys/fs/cgroup. Without --cgroup, only the affinity \
                 mask holds the command."
                 .to_owned(),

@@ -7,7 +7,7 @@ use corewise_model::Gap;
 use corewise_model::event::Event;
 use corewise_model::stall::EventSource;
 
-use super::missing::{Never, answers, gap, missing};
+use super::missing::{Never, answers, missing};
 use super::process::Process;
 pub use crate::values::events::{Drained, Interest};
 
@@ -19,7 +19,7 @@ pub struct Recorder {
 
 impl Recorder {
     pub fn open(_: EventSource, _: &[&[Interest]]) -> Result<Self, Gap> {
-        gap("causes of stalls")
+        Err(Gap::new("causes of stalls", "Windows reports them through ETW, which corewise does not read yet"))
     }
 
     pub const fn event_source(&self) -> EventSource {

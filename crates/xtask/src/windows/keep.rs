@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Check, Said, Wine, compile};
+use super::{Check, Said, WIDE, Wine, compile};
 
 pub const CHECKS: [Check; 10] = [
     ("run --pid places a process, and undo gives it back", placed_by_hand),
@@ -27,8 +27,6 @@ pub const CHECKS: [Check; 10] = [
 
 /// So long it is waited for what has to come: a program of Wine starts in less than a second, and `keep run` looks once a second.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Nothing that is looked for is cut by the end of a line.
-const WIDE: [&str; 2] = ["--width", "300"];
 
 /// A program of Wine that runs, with the lines that it prints.
 struct Running {
