@@ -172,6 +172,9 @@ fn said(line: &Line) -> Option<Markup> {
 
 fn table(table: &Table, caption: Option<&str>) -> Markup {
     let side = |is_number: bool| is_number.then_some("number");
+    // Box drawing and blocks need columns of one width.
+    let is_drawn = |text: &str| text.contains(|character| ('\u{2500}'..'\u{25a0}').contains(&character));
+    let class = |cell: &Line, is_number| if is_drawn(&cell.to_plain()) { Some("drawn") } else { side(is_number) };
     html! {
         div.table tabindex="0" role="group" aria-label=(caption.unwrap_or("table")) {
             table {
@@ -189,10 +192,23 @@ fn table(table: &Table, caption: Option<&str>) -> Markup {
                 } }
                 tbody {
                     @for row in &table.rows {
-                        tr { @for (cell, heading) in row.iter().zip(&table.headings) { td class=[side(heading.is_number)] { (spans(cell)) } } }
+                        tr { @for (cell, heading) in row.iter().zip(&table.headings) { td class=[class(cell, heading.is_number)] { (spans(cell)) } } }
                     }
                 }
             }
+        }
+    }
+}
+
+/// A text with what stands between backticks as code.
+fn with_code(text: &str) -> Markup {
+    let pieces: Vec<&str> = text.split('`').collect();
+    if pieces.len().is_multiple_of(2) {
+        return html! { (text) };
+    }
+    html! {
+        @for (place, piece) in pieces.iter().enumerate() {
+            @if place % 2 == 1 { code { (piece) } } @else { (piece) }
         }
     }
 }
@@ -202,7 +218,8 @@ fn spans(line: &Line) -> Markup {
     html! {
         @for (tone, text) in line.spans() {
             @match tone {
-                Tone::Plain | Tone::Paint { .. } | Tone::Heat(_) => { (text) },
+                Tone::Plain => { (with_code(text)) },
+                Tone::Paint { .. } | Tone::Heat(_) => { (text) },
                 Tone::Strong => { strong { (text) } },
                 Tone::Faint => { span.faint { (text) } },
                 Tone::Warn => { strong.warn { (text) } },

@@ -240,7 +240,7 @@ fn followed<T: Printed>(store: &Store, several: &[(i64, T)]) -> Sections {
         let latest = entries.split_off(entries.len().saturating_sub(most));
         let moments: Vec<Moment> = latest.iter().filter_map(|entry| moment::<T>(store, entry.number)).collect();
         if let Some(story) = over_time::story(&name, &moments, &TimeZone::system()) {
-            let title = format!("{} {number} over time", T::TITLE);
+            let title = format!("{} {number} and others like it, over time", T::TITLE);
             sections.push(Section::new(format!("{}-{number}-over-time", T::KIND), title, story));
         }
     }

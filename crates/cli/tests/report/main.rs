@@ -247,7 +247,7 @@ fn numbers_are_followed_over_the_history() {
     let page = page(&place, &path, &["3"]);
     let words = without_tags(&page);
     for part in [
-        "Survey 3 over time",
+        "Survey 3 and others like it, over time",
         "3 surveys of this machine, from 1970-01-01",
         "the worst cpu",
         "kernel 7.1",

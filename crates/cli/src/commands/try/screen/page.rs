@@ -6,7 +6,7 @@ use corewise_model::experiment::{ArmStanding, What};
 use corewise_model::trial::{Outcome, Source, Trial};
 
 use super::{Shown, again, apply, besides, checks, in_words, parts, standings, table, threads};
-use crate::draw::number::{duration, when};
+use crate::draw::number::{brief, duration, when};
 use crate::draw::page::{Block, Figure, Story, WIDTH};
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::printable::named;
@@ -20,8 +20,8 @@ const MOST_DIFFERENCES: usize = 3;
 const WIDE: f64 = 8.0;
 
 /// What stands below the table.
-const HOW_TO_READ: &str = "↑ better and ↓ worse, proven, by the margin or more; ≈ proven to be less than the margin; ? not proven. \
-                           An end that is … needs more runs.";
+const MARKS: &str = "↑ better and ↓ worse, proven, by the margin or more; ≈ proven to be less than the margin; ? not proven. An end that is … \
+                     needs more runs.";
 
 /// What a page says of an experiment; `others` are the other experiments on the same command.
 pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
@@ -53,9 +53,7 @@ pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
         }
         None => {
             evidence.extend(effects(shown).map(Block::Figure));
-            evidence.push(Block::Lines(
-                [heading("Placements"), standings(shown, WIDTH), vec![Line::new().faint(HOW_TO_READ)]].concat(),
-            ));
+            evidence.push(Block::Lines([heading("Placements"), standings(shown, WIDTH), how_to_read(shown)].concat()));
             let roles = parts::roles(shown, WIDTH);
             evidence.extend((!roles.is_empty()).then(|| Block::Lines([heading("Roles"), roles].concat())));
             evidence.extend([runs(shown), differences(shown)].into_iter().flatten().map(Block::Figure));
@@ -68,6 +66,13 @@ pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
         besides: [besides::lines(shown), checks::lines(shown), others].concat(),
         command: again::command(shown),
     }
+}
+
+fn how_to_read(shown: Shown<'_>) -> Vec<Line> {
+    let is_ratio = shown.is_time() && shown.experiment.policy.what != What::Tail;
+    let of_time =
+        is_ratio.then(|| Line::new().faint("+25 % means that a run takes 1.25 times as long with the OS default."));
+    std::iter::once(Line::new().faint(MARKS)).chain(of_time).collect()
 }
 
 /// Which running processes were placed, and where their numbers come from.
@@ -113,7 +118,10 @@ fn effects(shown: Shown<'_>) -> Option<Figure> {
     };
     let plot = Plot {
         title: "What each placement changes".to_owned(),
-        subtitle: "the estimate, and the interval that holds the truth at the experiment's error rate".to_owned(),
+        subtitle: format!(
+            "the estimate and its interval, each end of which holds with a probability of {} %",
+            brief(100.0 * (1.0 - shown.experiment.policy.error_rate))
+        ),
         across: Axis::of(
             if what == What::Tail {
                 "fewer slow runs of 100 than with the OS default"
@@ -141,8 +149,8 @@ fn effects(shown: Shown<'_>) -> Option<Figure> {
     Some(Figure {
         name: "effects",
         title: plot.title.clone(),
-        caption: "To the right is better. An interval that lies wholly right of “equal” is proven to be better; one that goes on to the edge \
-                  has no end yet."
+        caption: "To the right is better. An interval that lies wholly right of “equal” is proven to be better, and worth a change where the \
+                  estimate is beyond “margin”; one that goes on to the edge has no end yet: that takes more runs."
             .to_owned(),
         svg: plot.svg()?,
     })
@@ -213,12 +221,20 @@ fn differences(shown: Shown<'_>) -> Option<Figure> {
         };
         Series { name: name(shown, arm.arm), marks: judged(arm.arm).into_iter().filter_map(of_block).collect() }
     };
+    let candidates = candidates(shown);
+    let who = match candidates.len() {
+        0..=MOST_DIFFERENCES => "each placement's run".to_owned(),
+        _ => format!("the runs of the best {MOST_DIFFERENCES} placements"),
+    };
     let plot = Plot {
         title: "Differences within each block".to_owned(),
-        subtitle: "each candidate's run beside the OS default's of the same block".to_owned(),
+        subtitle: format!("{who} beside the OS default's run of the same block"),
         across: Axis::of("block", Scale::Linear),
         up: Axis::of("better, %", Scale::Linear),
-        series: candidates(shown).into_iter().take(MOST_DIFFERENCES).map(series).collect(),
+        // The OS default is equal to itself; each candidate has the colour that it has among all runs.
+        series: std::iter::once(Series::default())
+            .chain(candidates.iter().take(MOST_DIFFERENCES).map(|arm| series(arm)))
+            .collect(),
         up_rules: vec![(0.0, "equal".to_owned())],
         ..Plot::default()
     };
