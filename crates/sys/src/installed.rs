@@ -73,6 +73,19 @@ mod tests {
     }
 
     #[test]
+    fn a_program_is_named_as_the_processes_show_it() {
+        let own = as_executed(&std::env::current_exe().unwrap()).unwrap();
+        assert!(own.is_file() && !own.to_string_lossy().contains('\\'), "{}", own.display());
+        #[cfg(unix)]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(&own, &link).unwrap();
+            assert_eq!(as_executed(&link), Some(own));
+        }
+    }
+
+    #[test]
     fn a_distribution_is_like_others() {
         assert_eq!(named("NAME=\"Ubuntu\"\nID=ubuntu\nID_LIKE=debian\n"), ["ubuntu", "debian"]);
         assert_eq!(named("ID_LIKE=\"rhel centos fedora\"\nID='rocky'"), ["rocky", "rhel", "centos", "fedora"]);
