@@ -3,13 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Artifact, Origin, Summary};
+use crate::artifact::{Artifact, Origin, Summary, check_numbers};
 use crate::experiment::{ArmStanding, ArmVerdict, Standing, What};
 use crate::followed::Followed;
 use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, standing, threads};
 
-/// An experiment of more blocks is none.
-const MOST_BLOCKS: u32 = 1_000_000;
+/// Most trials of all placements, times those of the one that has most: what judging them takes grows like this.
+const MOST_WORK: usize = 50_000_000;
+/// Most guards, times trials.
+const MOST_GUARDED: usize = 200_000;
+/// Blocks that may have ended before their first trial, and have none.
+const MOST_EMPTY_BLOCKS: usize = 1_000;
 
 /// An experiment and its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -105,11 +109,19 @@ impl Artifact for Conducted {
     fn check(&self) -> Result<(), String> {
         let Self { experiment, trials } = self;
         experiment.check()?;
-        let arms = experiment.arms.len();
-        match trials.iter().position(|trial| trial.arm >= arms || trial.block > MOST_BLOCKS) {
-            Some(at) => Err(format!("trial {at} is none of its placements or blocks")),
-            None => Ok(()),
+        check_numbers(self)?;
+        let mut of_arms = vec![0_usize; experiment.arms.len()];
+        let most_blocks = trials.len() + MOST_EMPTY_BLOCKS;
+        for (at, trial) in trials.iter().enumerate() {
+            match of_arms.get_mut(trial.arm) {
+                Some(trials) if trial.block as usize <= most_blocks => *trials += 1,
+                _ => return Err(format!("trial {at} is none of its placements or blocks")),
+            }
         }
+        let most = of_arms.into_iter().max().unwrap_or_default();
+        let is_too_much =
+            trials.len() * most > MOST_WORK || trials.len() * experiment.workload.guards.len() > MOST_GUARDED;
+        if is_too_much { Err("it has too many trials".to_owned()) } else { Ok(()) }
     }
 
     fn origin(&self) -> Origin<'_> {
@@ -160,3 +172,6 @@ impl Artifact for Conducted {
         other.what == self.what()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! A machine: its cpus, the objects of each level, caches, nodes and kinds of core.
 
+mod check;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -160,47 +162,7 @@ pub struct Kind {
 
 /// Memory that costs no more than this many times the cheapest costs about as much: the margin of findings on memory.
 pub const ABOUT_AS_MUCH: f64 = 1.1;
-/// A machine of more objects of a kind is none.
-const MOST_OBJECTS: usize = 65_536;
-
 impl Machine {
-    /// What is wrong with one that comes from a file, if anything: what is assembled from an operating system's files is right.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let sets = [&self.drawers, &self.books, &self.packages, &self.dies, &self.clusters, &self.cores]
-            .into_iter()
-            .flatten()
-            .map(|object| &object.cpus);
-        let mut sets = sets.chain(self.llcs.iter().map(|llc| &llc.cpus)).chain(&self.groups);
-        let counts = [
-            self.drawers.len(),
-            self.books.len(),
-            self.packages.len(),
-            self.dies.len(),
-            self.clusters.len(),
-            self.cores.len(),
-            self.llcs.len(),
-            self.groups.len(),
-        ];
-        match () {
-            () if self.online.is_empty() => Err("its machine has no cpu".to_owned()),
-            () if counts
-                .iter()
-                .chain([
-                    &self.nodes.len(),
-                    &self.caches.len(),
-                    &self.devices.len(),
-                    &self.memory_costs.len(),
-                    &self.processor_groups.len(),
-                ])
-                .any(|count| *count > MOST_OBJECTS) =>
-            {
-                Err(format!("its machine has more than {MOST_OBJECTS} objects of a kind"))
-            }
-            () if sets.any(CpuSet::is_empty) => Err("its machine has objects without cpus".to_owned()),
-            () => Ok(()),
-        }
-    }
-
     /// The cpu sets of a level's objects in machine order; memory-only nodes give empty sets.
     pub fn objects(&self, level: Level) -> Vec<CpuSet> {
         let of = |objects: &[Object]| objects.iter().map(|object| object.cpus.clone()).collect();

@@ -132,8 +132,8 @@ impl Experiment {
     }
 }
 
-/// An experiment of more placements is none.
-const MOST_ARMS: usize = 10_000;
+/// Most placements of an experiment.
+const MOST_ARMS: usize = 1_000;
 
 /// A folder by its path: a text, or bytes where the path is not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -42,7 +42,7 @@ use windows as os;
 pub use error::SysError;
 pub use os::{
     accounts, affinity, affinity_events, atomic_wait, clock_rates, counters, counts, cpuset, events, execution, files,
-    ipc, memory, memory_policy, open_files, process, process_events, processes, scheduling, service, signals, spawn,
-    standard_files, task, thread, thread_reader,
+    ipc, limits, memory, memory_policy, open_files, process, process_events, processes, scheduling, service, signals,
+    spawn, standard_files, task, thread, thread_reader,
 };
 pub use root::Root;

@@ -14,6 +14,7 @@ pub mod execution;
 pub mod files;
 pub mod folder_handle;
 pub mod ipc;
+pub mod limits;
 pub mod memory;
 pub mod memory_policy;
 pub mod open_files;

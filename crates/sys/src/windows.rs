@@ -19,6 +19,7 @@ mod handle;
 pub mod ipc;
 mod job;
 mod library;
+pub mod limits;
 pub mod memory;
 pub mod memory_policy;
 mod missing;

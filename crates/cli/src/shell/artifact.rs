@@ -1,6 +1,7 @@
 //! What the program does with every kind of artifact: it prints them, from the store too, and compares two of a kind.
 
 use std::borrow::Cow;
+use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -51,7 +52,7 @@ impl Form {
 }
 
 /// A kind of artifact as the program prints it.
-pub trait Printed: Artifact {
+pub trait Printed: Artifact + Clone {
     /// Prints it.
     ///
     /// # Errors
@@ -115,10 +116,10 @@ pub struct Kind {
     pub latest: fn(&Store, &[Entry]) -> Result<Vec<i64>, Failure>,
     /// What a page has of those of these numbers: what they show together, each of them, and how they changed over the history.
     pub report: fn(&Store, &[i64], &Settings) -> Sections,
-    /// What is wrong with one in JSON, if anything.
-    pub check: fn(&str) -> Result<(), String>,
-    /// Takes one into a store whose JSON is in a file of that name; its number there.
-    pub import: fn(&mut Store, &str, &str) -> Result<i64, String>,
+    /// Reads the JSON of one and prints it in every form, so that what is imported is known to be shown.
+    pub rehearse: fn(&mut dyn Read, &Settings) -> Result<(), String>,
+    /// Reads the JSON of one from a file of that name and adds it to a store. Returns its number there.
+    pub import: fn(&mut Store, &mut dyn Read, &str) -> Result<i64, String>,
     /// The name of its documents.
     pub schema: &'static str,
 }
@@ -164,7 +165,7 @@ pub const fn kind<T: Printed>() -> Kind {
         compare: compared::<T>,
         latest: latest::<T>,
         report: reported::<T>,
-        check: |data| read::<T>(data).map(drop),
+        rehearse: rehearse::<T>,
         import: imported::<T>,
         schema: T::SCHEMA,
     }
@@ -249,19 +250,46 @@ fn followed<T: Printed>(store: &Store, several: &[(i64, T)]) -> Sections {
 }
 
 fn moment<T: Printed>(store: &Store, number: i64) -> Option<Moment> {
-    let artifact: T = store.get(number).ok()?;
-    let Origin { machine, started_unix_ms, .. } = artifact.origin();
-    let environment = machine.map(Machine::environment).unwrap_or_default();
-    Some(Moment { number, started_unix_ms, environment, values: artifact.followed() })
+    Some(moment_of(number, &store.get::<T>(number).ok()?))
 }
 
-fn imported<T: Printed>(store: &mut Store, data: &str, file: &str) -> Result<i64, String> {
+fn moment_of<T: Artifact>(number: i64, artifact: &T) -> Moment {
+    let Origin { machine, started_unix_ms, .. } = artifact.origin();
+    let environment = machine.map(Machine::environment).unwrap_or_default();
+    Moment { number, started_unix_ms, environment, values: artifact.followed() }
+}
+
+fn imported<T: Printed>(store: &mut Store, data: &mut dyn Read, file: &str) -> Result<i64, String> {
     store.add(&read::<T>(data)?.imported(file)).map_err(|error| error.to_string())
 }
 
-fn read<T: Printed>(data: &str) -> Result<T, String> {
-    let artifact: T = input::json(data.as_bytes()).map_err(|error| error.to_string())?;
+fn read<T: Printed>(data: &mut dyn Read) -> Result<T, String> {
+    let artifact: T = input::json(data).map_err(|error| error.to_string())?;
     artifact.check().map(|()| artifact)
+}
+
+/// Reads an artifact and makes all that is ever made of one: its line in lists, its screen, its documents, its part of a page, what is followed
+/// of it, and what changed between two.
+fn rehearse<T: Printed>(data: &mut dyn Read, settings: &Settings) -> Result<(), String> {
+    let artifact = read::<T>(data)?;
+    let kept = Kept::Recalled(1, when(artifact.origin().started_unix_ms, &TimeZone::UTC));
+    let forms = [
+        (false, Form::default()),
+        (true, Form::default()),
+        (false, Form { csv: true, ..Form::default() }),
+        (false, Form { markdown: true, ..Form::default() }),
+    ];
+    for (json, form) in forms {
+        // A form that a kind does not have, or that has nothing to print, is refused in words.
+        let _ = artifact.print(&kept, &form, &Settings { json, ..settings.clone() });
+    }
+    let _ = T::compare([1, 2], [&artifact, &artifact], settings);
+    let moments: Vec<Moment> = [1, 2].into_iter().map(|number| moment_of(number, &artifact)).collect();
+    let over_time = over_time::story(T::KIND, &moments, &TimeZone::UTC);
+    let (_, own) = (artifact.summary(), artifact.story(&kept, settings));
+    let together = T::together(&[(1, artifact.clone()), (2, artifact)]).into_iter().map(|section| section.story);
+    together.chain(over_time).chain([own]).for_each(|story| _ = story.markup(1).into_string());
+    Ok(())
 }
 
 /// Prints an artifact as JSON, or as the screen of what it shows.

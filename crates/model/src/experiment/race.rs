@@ -258,12 +258,12 @@ impl Race {
 /// The closed test: the evidence for an arm is the least mean over all sets of arms that it is in, which is its own with the smallest of the
 /// others.
 pub(crate) fn closed(evidence: &[f64]) -> Vec<f64> {
+    let mut rising: Vec<(usize, f64)> = evidence.iter().copied().enumerate().collect();
+    rising.sort_by(|one, other| one.1.total_cmp(&other.1));
     let least = |(index, own): (usize, &f64)| {
-        let others = evidence.iter().enumerate().filter(|(other, _)| *other != index);
-        let mut others: Vec<f64> = others.map(|(_, other)| *other).collect();
-        others.sort_by(f64::total_cmp);
         let (mut sum, mut least) = (*own, *own);
-        for (place, other) in others.iter().enumerate() {
+        let others = rising.iter().filter(|(other, _)| *other != index);
+        for (place, (_, other)) in others.enumerate() {
             sum += other;
             least = least.min(sum / (place + 2) as f64);
         }

@@ -248,9 +248,9 @@ fn staircases(machine: &Machine, initiators: &[Initiator]) -> Vec<u32> {
 
 /// Two working sets for each doubling, up to the buffer.
 fn sizes(buffer_bytes: u64) -> Vec<u64> {
-    let doublings = (0..).map(|power| SMALLEST_BYTES << power).take_while(|bytes| *bytes <= buffer_bytes);
-    let both = doublings.flat_map(|bytes| [bytes, bytes + bytes / 2]);
-    both.filter(|bytes| *bytes <= buffer_bytes).collect()
+    let doublings = std::iter::successors(Some(SMALLEST_BYTES), |bytes| bytes.checked_mul(2));
+    let both = doublings.flat_map(|bytes| [bytes, bytes.saturating_add(bytes / 2)]);
+    both.take_while(|bytes| *bytes <= buffer_bytes).collect()
 }
 
 /// All cells, or where they are too many the nearest of each initiator and some of each distance.
@@ -313,6 +313,13 @@ mod tests {
         let streams = plan.streams(&machine, &plan.initiators[0], 0);
         assert!(streams.contains(&(Operation::Read, CpuSet::parse_list("1,17").unwrap())), "{streams:?}");
         assert_eq!(streams.iter().map(|(_, cpus)| cpus.len()).max(), Some(16), "all cores of the node");
+    }
+
+    #[test]
+    fn a_buffer_of_any_size_has_few_working_sets() {
+        assert!(sizes(0).is_empty());
+        assert_eq!(sizes(10_000), [4096, 6144, 8192]);
+        assert_eq!(sizes(u64::MAX).len(), 104);
     }
 
     #[test]

@@ -80,6 +80,9 @@ pub enum HistoryCommand {
         /// The page
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// Print the results of a page on standard input in every form, within limits of memory and time, and store nothing
+        #[arg(long, hide = true)]
+        rehearse: bool,
     },
     /// Delete results by number; the list keeps a line with number, kind and dates
     Delete {

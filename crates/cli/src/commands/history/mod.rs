@@ -55,7 +55,8 @@ impl Run for HistoryArguments {
                 show(&store, number, &form, settings)
             }
             HistoryCommand::Compare { before, after } => compare(before, after, settings),
-            HistoryCommand::Import { file } => import::import(&file, settings),
+            HistoryCommand::Import { rehearse: true, .. } => import::rehearse(settings),
+            HistoryCommand::Import { file, .. } => import::import(&file, settings),
             HistoryCommand::Delete { numbers } => delete(&numbers, settings),
             HistoryCommand::Prune { older_than, dry_run, list } => prune(older_than, dry_run, &both(list), settings),
         }
