@@ -1,6 +1,7 @@
 //! Rules as they are written and edited, and courses of events played against a simulated system.
 
 mod courses;
+mod crowds;
 mod properties;
 mod system;
 

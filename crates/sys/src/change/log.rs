@@ -14,9 +14,9 @@ use crate::os::files;
 
 /// The largest journal that is read, and written, in bytes; an entry takes a few hundred.
 pub(super) const LARGEST_BYTES: u64 = 16 << 20;
-/// The most changes that a journal has open at a time, read or written. Two sets of cpus take at most 16 KiB, so they take at most 80 MB,
-/// and twice that while they are undone.
-pub(super) const MOST_OPEN: usize = 5_000;
+/// The most changes that a journal has open at a time, read or written: one for each held thread, and 500 that replace others. Two sets of
+/// cpus take at most 16 KiB, so they take at most 88 MB, and twice that while they are undone.
+pub(super) const MOST_OPEN: usize = 5_500;
 /// What is settled is dropped from the file when it has grown by so much, or to twice what it was.
 const SLACK_BYTES: u64 = 64 << 10;
 

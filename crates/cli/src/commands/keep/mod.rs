@@ -269,7 +269,8 @@ fn planned(mut keeper: Keeper, processes: &[Process]) -> (Vec<Planned>, BTreeMap
         let Some((rule, cpus)) = keeper.rule_of(process).map(|rule| (rule.rule.name.clone(), rule.cpus.clone())) else {
             continue;
         };
-        let actions = keeper.look(process, Duration::ZERO, &|_| Author::Unknown);
+        let mut actions = keeper.look(process, Duration::ZERO, &|_| Author::Unknown);
+        actions.retain(|action| action.process == process.id);
         let notes = keeper.processes().get(&process.id).map(|held| held.notes.iter().skip(1)).into_iter().flatten();
         planned.push(Planned {
             process: process.id,
@@ -281,6 +282,12 @@ fn planned(mut keeper: Keeper, processes: &[Process]) -> (Vec<Planned>, BTreeMap
             notes: notes.map(|note| note.what.clone()).collect(),
         });
     }
+    for (process, waiting) in keeper.waiting() {
+        let mut own = planned.iter_mut().filter(|planned| planned.process == *process);
+        if let Some(planned) = own.next() {
+            (planned.actions, planned.notes) = (Vec::new(), vec![screen::describe_waiting(waiting)]);
+        }
+    }
     (planned, unreadable)
 }
 
@@ -290,13 +297,19 @@ fn why(id: u32, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
     let running = State::read(settings);
     let held = running.as_ref().and_then(|state| state.status.processes.get(&id));
     let held = held.filter(|held| held.start_ticks == process.start_ticks);
+    let waiting = running.as_ref().and_then(|state| state.status.waiting.get(&id));
+    let waiting = waiting.filter(|waiting| waiting.start_ticks == process.start_ticks);
     let keeper = Keeper::new(rules.resolved(settings)?);
     let document = WhyDocument {
         schema: "corewise/keep-why/1",
         process: &process,
         rule: keeper.rule_of(&process),
         held,
-        since_unix_ms: running.as_ref().filter(|_| held.is_some()).map(|state| state.started_unix_ms),
+        waiting,
+        since_unix_ms: running
+            .as_ref()
+            .filter(|_| held.is_some() || waiting.is_some())
+            .map(|state| state.started_unix_ms),
         limited_by: (process.reachable != cpuset::online()).then(|| owner(&process.cgroup)),
         origin: if held.is_some_and(|held| !held.is_left_alone()) { None } else { origin(&process) },
     };
@@ -327,6 +340,9 @@ fn release(id: u32, is_undone: bool, settings: &Settings) -> Result<(), Failure>
     let held = state.status.processes.get(&id);
     let what = match (held.map(Held::is_left_alone), is_undone) {
         (Some(false), false) | (Some(true), true) => None,
+        (None, _) if state.status.waiting.contains_key(&id) => {
+            Some(format!("process {id} is not held: it has no room"))
+        }
         (None, _) => Some(format!("no rule matches process {id}")),
         (Some(true), false) => Some(format!("process {id} is left alone already")),
         (Some(false), true) => Some(format!("process {id} is not left alone: its rule holds it")),

@@ -1,7 +1,11 @@
 //! The screens: the rules and what they hold, what they would do, and why a process is where it is.
 
+use std::collections::BTreeMap;
+
 use corewise_model::CpuSet;
-use corewise_model::keep::{Evidence, Held, Process, ResolvedRule, Standing, Strength, Unproven};
+use corewise_model::keep::{
+    ChargedUser, Evidence, Held, MAX_HELD_THREADS, Process, ResolvedRule, Standing, Strength, Unproven, WaitingProcess,
+};
 use jiff::tz::TimeZone;
 
 use super::document::{Fate, Origin, Planned, ProveDocument, WhyDocument};
@@ -64,6 +68,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
             )
         }));
     }
+    remarks.extend(running.iter().flat_map(|state| waiting_remarks(state)));
     let left = running
         .iter()
         .flat_map(|state| state.status.processes.iter())
@@ -74,6 +79,34 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
     );
     screen.block(remarks.into_iter().flat_map(|remark| wrap(&Line::new().plain(remark), width, 2)).collect());
     screen
+}
+
+/// So many users of rules are listed whose processes have no room.
+const MAX_WAITING_ROWS: usize = 5;
+
+/// Which processes have no room, by rules and users.
+fn waiting_remarks(state: &State<'_>) -> Vec<String> {
+    let mut rows: BTreeMap<(&str, &ChargedUser), (usize, usize)> = BTreeMap::new();
+    for waiting in state.status.waiting.values() {
+        let (processes, threads) = rows.entry((&waiting.rule, &waiting.charged_to)).or_default();
+        (*processes, *threads) = (*processes + 1, *threads + waiting.threads);
+    }
+    let more = rows.len().saturating_sub(MAX_WAITING_ROWS);
+    let row = |((rule, user), (number, threads)): ((&str, &ChargedUser), (usize, usize))| {
+        let (processes, threads, user) = (processes(number), count(threads, "thread"), &user.name);
+        let most = count(MAX_HELD_THREADS, "thread");
+        format!("{rule}: no room for {processes} of {user} with {threads}; at most {most} are held")
+    };
+    let listed = rows.into_iter().take(MAX_WAITING_ROWS).map(row);
+    listed.chain((more > 0).then(|| format!("The same of {more} more users and rules."))).collect()
+}
+
+/// Describes why a process has no room.
+pub fn describe_waiting(waiting: &WaitingProcess) -> String {
+    let (threads, most) = (count(waiting.threads, "thread"), count(MAX_HELD_THREADS, "thread"));
+    format!(
+        "no room for its {threads}: at most {most} are held, shared among users and rules; it is placed when others leave room"
+    )
 }
 
 fn summary(running: Option<&State<'_>>) -> Line {
@@ -156,7 +189,7 @@ fn last_note(held: &Held) -> &str {
 }
 
 /// What would be done.
-pub fn plan(planned: &[Planned], unreadable: &std::collections::BTreeMap<String, u32>, width: usize) -> Screen {
+pub fn plan(planned: &[Planned], unreadable: &BTreeMap<String, u32>, width: usize) -> Screen {
     let mut screen = Screen::new();
     let mut say = |line: Line| screen.extend(wrap(&line, width, 4));
     for process in planned {
@@ -191,7 +224,7 @@ pub fn plan(planned: &[Planned], unreadable: &std::collections::BTreeMap<String,
 
 /// Why a process is where it is.
 pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
-    let WhyDocument { process, rule, held, limited_by, .. } = made;
+    let WhyDocument { process, rule, held, waiting, limited_by, .. } = made;
     let mut screen = Screen::new();
     let mut say = |line: Line| screen.extend(wrap(&line, width, 2));
     let all = process.threads.iter().fold(CpuSet::new(), |all, thread| all.union(&thread.cpus));
@@ -203,6 +236,7 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
             format!(" because of rule {}: {}, strength {}.", rule.rule.name, rule.rule.on.0, strength(rule))
         }
         (Some(rule), Some(_)) => format!(". Rule {} matches, and leaves it alone.", rule.rule.name),
+        (Some(rule), None) if waiting.is_some() => format!(". Rule {} matches, but there is no room.", rule.rule.name),
         (Some(rule), None) => {
             format!(". Rule {} matches, but no `corewise keep run` of this user holds it.", rule.rule.name)
         }
@@ -227,6 +261,10 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
                 .with(Tone::Warn, "Unproven since: ")
                 .plain(format!("{} was {}, is {}.", change.what, change.was, change.is)));
         }
+    }
+    if let Some(waiting) = waiting {
+        let at = made.since_unix_ms.unwrap_or_default() + waiting.since.as_millis() as i64;
+        say(Line::new().faint(format!("{}  ", when_exactly(at, zone))).plain(describe_waiting(waiting)));
     }
     for note in held.iter().flat_map(|held| &held.notes) {
         let at = made.since_unix_ms.unwrap_or_default() + note.at.as_millis() as i64;
