@@ -54,9 +54,9 @@ impl<'a> Shell<'a> {
         Self { script, cpus: None, timeout: None, patience: USUAL_PATIENCE, clock: None, stop: false }
     }
 
-    /// What it came to, and the lines that it wrote.
+    /// Returns how it ended, and the lines of its output.
     fn run(&self) -> Result<(Executed, Vec<String>), Failed> {
-        let mut lines = Vec::new();
+        let mut text = Vec::new();
         let (program, arguments) = (OsString::from("sh"), ["-c".into(), self.script.into()]);
         let stop = AtomicBool::new(self.stop);
         let stops = [&stop];
@@ -70,10 +70,10 @@ impl<'a> Shell<'a> {
             ..Execution::new(&program, &arguments, &stops)
         };
         let before = task::descendants(std::process::id()).len();
-        let executed = execution.run(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()))?;
+        let executed = execution.run(&mut |bytes| text.extend_from_slice(bytes))?;
         let left = task::descendants(std::process::id());
         same("processes that are left", left.len(), before)?;
-        Ok((executed, lines))
+        Ok((executed, String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()))
     }
 }
 
