@@ -138,6 +138,9 @@ fn whole_tree() -> Outcome {
     same("faults were counted", alone.minor_faults > 0, true)?;
     same("those of children too", with_children.minor_faults > 2 * alone.minor_faults, true)?;
     same("memory", alone.peak_memory_bytes > 100_000, true)?;
+    let supervisor_s: f64 =
+        (0..20).try_fold(0.0, |sum, _| Ok::<_, Failed>(sum + Shell::new("true").run()?.0.supervisor_s))?;
+    same("the supervisor's own time", supervisor_s > 0.0, true)?;
     // It ends by itself; the patience is for a test that fails.
     let patient = Shell { patience: Duration::from_mins(1), ..Shell::new("sh -c 'sleep 0.05' & exit 0") };
     let (orphan, _) = patient.run()?;

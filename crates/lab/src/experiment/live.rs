@@ -177,7 +177,8 @@ impl<'a> LiveRunner<'a> {
 
     /// Says how many values were read and are needed: "Read only 3 values of ops in 4 s; 8 are needed. Try --slot 3s."
     fn describe_too_few(&self, seen: &[Seen], elapsed_s: f64) -> String {
-        if let Err(error) = self.meter.value(seen) {
+        // A quantile of too few observations says how many it needs.
+        if let (Err(error), true) = (self.meter.value(seen), seen.len() > FEWEST_VALUES) {
             return error.to_string();
         }
         let values = count_values(&self.meter, &self.metric, seen);

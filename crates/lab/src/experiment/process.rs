@@ -203,14 +203,14 @@ impl ProcessRunner<'_> {
         let varied = self.varied.iter().map(|(number, _)| (VARY.into(), Some(number.clone())));
         let environment: Vec<_> = environment.chain(varied).collect();
         let mut sum = Sum::new(self.searches.len());
-        let (before, own_before) = (KernelCounts::now(), process_cpu_time().unwrap_or_default());
+        let (before, own_time) = (KernelCounts::now(), OwnTime::begin());
         let (meter, begun) = (Meter::begin(Root::live()), Instant::now());
         let lost = self.repeat(arm, &environment, request, may_fail, &mut sum);
         let (energy, took) = (meter.end(), begun.elapsed());
         if let Some(attempt) = lost {
             return attempt;
         }
-        let own = process_cpu_time().unwrap_or_default().saturating_sub(own_before) + sum.supervisors();
+        let own = own_time.end(&sum);
         let mut ran = sum.ran();
         self.add_counts(&mut ran.observed, arm, &before, own);
         ran.observed.energy_joules = energy;
@@ -259,7 +259,7 @@ impl ProcessRunner<'_> {
         None
     }
 
-    /// Adds what the kernel counted for the arm's cpus meanwhile. `own` is the cpu time of corewise and of its supervisors: no other program's.
+    /// Adds what the kernel counted for the arm's cpus meanwhile. `own` is the cpu time of the trial: no other program's.
     fn add_counts(&self, observed: &mut Observed, arm: &Arm, before: &KernelCounts, own: Duration) {
         let now = KernelCounts::now();
         let cpus = arm.cpus.as_ref().unwrap_or(&self.all);
@@ -270,8 +270,7 @@ impl ProcessRunner<'_> {
         });
         observed.interrupts = interrupts.sum::<Option<u64>>();
         observed.stolen_s = happened.iter().map(|of_cpu| of_cpu.stolen_s).sum::<Option<f64>>();
-        let program = Duration::from_secs_f64((observed.user_s + observed.system_s).max(0.0));
-        observed.others_busy = now.busy_since(before, program + own);
+        observed.others_busy = now.busy_since(before, own);
     }
 
     /// Why a run has no value, though it was started.
@@ -307,6 +306,24 @@ impl ProcessRunner<'_> {
             }
             (_, found) => self.missing(&format!("its metric {}", self.workload.metric.name), found),
         }
+    }
+}
+
+/// Cpu time of a trial: of the program, of the processes that supervise it, and of corewise itself.
+struct OwnTime {
+    before: Duration,
+}
+
+impl OwnTime {
+    fn begin() -> Self {
+        Self { before: process_cpu_time().unwrap_or_default() }
+    }
+
+    /// Returns the time since the beginning, in which the runs of the sum were made.
+    fn end(&self, sum: &Sum) -> Duration {
+        let corewise = process_cpu_time().unwrap_or_default().saturating_sub(self.before);
+        let program_s = sum.observed.user_s + sum.observed.system_s;
+        corewise + Duration::from_secs_f64((program_s + sum.supervisors_s).max(0.0))
     }
 }
 
@@ -376,10 +393,6 @@ impl Sum {
         sum.output_bytes += executed.output_bytes;
     }
 
-    fn supervisors(&self) -> Duration {
-        Duration::from_secs_f64(self.supervisors_s)
-    }
-
     fn ran(self) -> Ran {
         let guards = self.guards.iter().map(|values| mean(values)).collect();
         let made = self.values.len() + usize::from(self.failure.is_some());
@@ -410,4 +423,22 @@ fn not_started(error: &io::Error) -> String {
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_corewise_and_of_its_supervisors_is_no_other_programs() {
+        let observed = Observed { user_s: 1.0, system_s: 0.5, ..Observed::default() };
+        let sum = Sum { observed, supervisors_s: 0.25, ..Sum::new(1) };
+        let (own_time, before) = (OwnTime::begin(), process_cpu_time().unwrap());
+        let computed = Duration::from_millis(50);
+        while process_cpu_time().unwrap() < before + computed {
+            std::hint::spin_loop();
+        }
+        let own = own_time.end(&sum);
+        assert!(own >= Duration::from_millis(1_750) + computed, "{own:?}");
+    }
 }
