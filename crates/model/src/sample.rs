@@ -4,12 +4,16 @@
 //! anything: texts, times and the kernel's accounts come as values.
 
 mod finder;
+mod literal;
 pub mod prometheus;
+mod search;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use finder::{Finder, PatternError};
+pub use search::{LineSearch, OutputSearch, SearchEnded};
+
 use prometheus::{Buckets, Selector};
 
 /// How a metric of running processes is read.
@@ -113,6 +117,16 @@ pub enum SampleError {
         /// What was found.
         text: String,
     },
+    /// The search for it was ended.
+    #[error(
+        "{name} was not found in time in {bytes} bytes: its regular expression is too slow, or there is too much to read"
+    )]
+    Slow {
+        /// The metric.
+        name: String,
+        /// Length of the text that was searched.
+        bytes: usize,
+    },
     /// A count went backwards: the program was started again, or set it back.
     #[error("{0} went backwards: it was set back, or its program was restarted")]
     Reset(String),
@@ -140,7 +154,7 @@ pub struct Meter {
 enum Find {
     /// In no text.
     Kernel,
-    Pattern(Finder),
+    Pattern(LineSearch),
     Series(Selector),
 }
 
@@ -167,7 +181,7 @@ impl Meter {
                     "a quantile needs a histogram of a page, not a regular expression".to_owned(),
                 ));
             }
-            (Some(pattern), _) => Find::Pattern(Finder::new(pattern)?),
+            (Some(pattern), _) => Find::Pattern(LineSearch::new(pattern)?),
             (None, Some(series)) => Find::Series(series.parse().map_err(MeterError::Series)?),
             (None, None) => Find::Kernel,
         };
@@ -184,18 +198,19 @@ impl Meter {
         self.kind
     }
 
-    /// What there is of the metric at a moment.
+    /// What there is of the metric at a moment. `is_over` ends a search that takes long.
     ///
     /// # Errors
-    /// Where it is not found, or no number.
-    pub fn look(&self, moment: &Moment) -> Result<Seen, SampleError> {
+    /// Where it is not found, or no number; when the search was ended.
+    pub fn look(&self, moment: &Moment, is_over: &dyn Fn() -> bool) -> Result<Seen, SampleError> {
+        let number = || self.number(&moment.text, is_over);
         let (time, cpu) = (moment.at_s, moment.cpu_s);
         Ok(match (self.kind, &self.find) {
             (Kind::RunDelay, _) => Seen::Count(moment.waited_s, time),
             (Kind::CpuTime, Find::Kernel) => Seen::Count(cpu, time),
-            (Kind::CpuTime, _) => Seen::Count(cpu, self.number(&moment.text)?),
-            (Kind::Rate, _) => Seen::Count(self.number(&moment.text)?, time),
-            (Kind::Gauge, _) => Seen::Now(self.number(&moment.text)?),
+            (Kind::CpuTime, _) => Seen::Count(cpu, number()?),
+            (Kind::Rate, _) => Seen::Count(number()?, time),
+            (Kind::Gauge, _) => Seen::Now(number()?),
             (Kind::Quantile(_), Find::Series(series)) => {
                 let buckets = series.buckets(&moment.text);
                 if buckets.is_empty() {
@@ -211,11 +226,16 @@ impl Meter {
         SampleError::Missing(self.name.clone())
     }
 
-    fn number(&self, text: &str) -> Result<f64, SampleError> {
+    fn number(&self, text: &str, is_over: &dyn Fn() -> bool) -> Result<f64, SampleError> {
         let found = match &self.find {
             Find::Kernel => None,
             // The last counts, as in the output of a command that is run.
-            Find::Pattern(finder) => text.lines().rev().find_map(|line| finder.find(line)),
+            Find::Pattern(search) => {
+                let line = search.find_last_line(text.as_bytes(), is_over);
+                let line =
+                    line.map_err(|SearchEnded| SampleError::Slow { name: self.name.clone(), bytes: text.len() })?;
+                line.and_then(|line| search.finder().find(&line))
+            }
             Find::Series(series) => series.sum(text),
         };
         let not_a_number = |text| SampleError::NotANumber { name: self.name.clone(), text };

@@ -2,6 +2,7 @@
 
 mod arm;
 mod design;
+mod first_run;
 mod guards;
 mod length;
 mod live;
@@ -22,11 +23,12 @@ use crate::sample::Reading;
 use crate::{CpuSet, Machine};
 pub use arm::{Arm, ArmMemory, MEMORY_SIGN, RolePlace, WITHOUT_ECO_QOS};
 pub use design::{Design, standing};
-pub use length::{SlotLength, slot_length};
+pub use first_run::{FirstRun, compare_first_run};
+pub use length::{FEWEST_VALUES, SlotLength, count_values, shortest_slot, slot_length};
 pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_kept, policy_of_slots, wash_out_s};
 pub use parts::{LOAD, Parts, REST, Service, ThreadRole};
 pub use threads::{Occupancy, ThreadsReport, threads};
-pub use timing::{usual_repeats, usual_rest};
+pub use timing::{LONGEST_TRIAL, revise_repeats, usual_repeats, usual_rest};
 
 /// What stands for the number of threads in the words of a command.
 pub const THREADS_PLACE: &str = "{threads}";

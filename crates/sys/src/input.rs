@@ -71,10 +71,18 @@ impl Input {
     ///
     /// # Errors
     /// [`SysError::Read`] where it is too large or cannot be read.
-    pub fn lines(mut self) -> Result<Vec<Vec<u8>>, SysError> {
+    pub fn lines(self) -> Result<Vec<Vec<u8>>, SysError> {
+        Ok(self.bytes()?.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect())
+    }
+
+    /// Reads all of its bytes.
+    ///
+    /// # Errors
+    /// [`SysError::Read`] if it is too large or cannot be read.
+    pub fn bytes(mut self) -> Result<Vec<u8>, SysError> {
         let mut bytes = Vec::new();
         match self.read_to_end(&mut bytes) {
-            Ok(_) => Ok(bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()),
+            Ok(_) => Ok(bytes),
             Err(source) => Err(SysError::Read { path: self.path, source }),
         }
     }

@@ -45,6 +45,7 @@ that names a system
   schema [--check]        write docs/schema/*.json from the types, or list those that are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
+  bench-output            check what reading 50 MB of output costs a trial, beside a pipe that is only drained, in turn
   compare-keep [against PROGRAM] [latency [PROGRAMS] | cost [SECONDS] | kills [TIMES]]  how soon and how surely `corewise keep` places programs \
 beside pollers and another build, \
 what it costs, and what is left after kill -9 at random moments (500 programs, 100 times)

@@ -26,7 +26,7 @@ fn at(at_s: f64, text: &str) -> Moment {
 }
 
 fn value(meter: &Meter, moments: &[Moment]) -> Result<f64, SampleError> {
-    let seen: Result<Vec<Seen>, SampleError> = moments.iter().map(|moment| meter.look(moment)).collect();
+    let seen: Result<Vec<Seen>, SampleError> = moments.iter().map(|moment| meter.look(moment, &|| false)).collect();
     meter.value(&seen?)
 }
 

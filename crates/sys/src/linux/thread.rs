@@ -121,6 +121,11 @@ pub fn process_cpu_time() -> io::Result<Duration> {
     cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// Returns the cpu time that the calling thread has used so far: CLOCK_THREAD_CPUTIME_ID.
+pub(super) fn thread_cpu_time() -> Duration {
+    cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
+}
+
 /// Waits for a child to end: how it ended, and the most memory, in bytes, that it had at a time, by wait4(2). Children that
 /// it waited for count with it. A child has its parent's memory until it executes a program, so it is no less than ours.
 ///

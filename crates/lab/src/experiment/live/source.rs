@@ -86,16 +86,14 @@ impl<'a> Reader<'a> {
         let (program, arguments) = ("sh".into(), ["-c".into(), script.into()]);
         let stops = [self.stop];
         let execution = Execution { timeout: Some(PATIENCE), ..Execution::new(&program, &arguments, &stops) };
-        let mut text = String::new();
-        let mut take = |line: &[u8]| {
-            if text.len() < METRIC_BYTES as usize {
-                text.push_str(&String::from_utf8_lossy(line));
-                text.push('\n');
-            }
+        let mut text = Vec::new();
+        let mut take = |bytes: &[u8]| {
+            let left = (METRIC_BYTES as usize).saturating_sub(text.len());
+            text.extend_from_slice(&bytes[..bytes.len().min(left)]);
         };
         let ran = execution.run(&mut take).map_err(|error| format!("{script} cannot be started: {error}"))?;
         match ran.end {
-            End::Exited(0) => Ok(text),
+            End::Exited(0) => Ok(String::from_utf8_lossy(&text).replace('\r', "\n")),
             End::Exited(status) => Err(format!("{script} failed: exit status {status}")),
             End::TimedOut => Err(format!("{script} took longer than {} s", PATIENCE.as_secs())),
             End::Killed(signal) => Err(format!("{script} was killed by signal {signal}")),

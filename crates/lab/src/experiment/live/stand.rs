@@ -46,7 +46,7 @@ impl Names {
     pub fn new(roles: &[ThreadRole]) -> Result<Self, LabError> {
         let role = |role: &ThreadRole| {
             let pattern = Regex::new(&role.pattern)
-                .map_err(|error| LabError::Pattern { metric: format!("role {}", role.name), source: error })?;
+                .map_err(|error| LabError::Pattern { metric: format!("role {}", role.name), source: error.into() })?;
             Ok((role.name.clone(), pattern))
         };
         roles.iter().map(role).collect::<Result<_, _>>().map(Self)

@@ -174,17 +174,21 @@ pub fn find_slot(
 /// "slots of 0.3 s, each after 0.1 s that do not count; …".
 pub fn found_in_words(found: &SlotLength) -> String {
     let seconds = |seconds: f64| duration(seconds * 1e9);
+    let noise = match found.noise {
+        Some(noise) => format!("with nothing changed two slots in a row differ by {:.1} %", 100.0 * noise),
+        None => "too little was read to tell by how much two of them differ".to_owned(),
+    };
     format!(
-        "note: slots of {}, each after {} that do not count; with nothing changed two slots in a row differ by {:.1} %",
+        "note: slots of {}, each after {} that do not count; {noise}",
         seconds(found.slot_s),
         seconds(wash_out_s(found.slot_s)),
-        100.0 * found.noise,
     )
 }
 
 fn not_begun(ended: Ended) -> Failure {
     match ended {
         Ended::Stopped => Failure::new(Exit::Interrupted, "nothing was tried: it was ended before the first slot"),
+        Ended::OutOfTime => Failure::unavailable("nothing was tried: the budget ended before the first slot"),
         Ended::Gone(why) => Failure::unavailable(why).next("Nothing was changed."),
     }
 }
