@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 
 use corewise_model::Machine;
 use corewise_model::experiment::{ArmStanding, ArmState, Policy, What};
-use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload, usual_repeats, usual_rest};
+use corewise_model::sample::MetricReading;
+use corewise_model::trial::{
+    Arm, Design, Experiment, Observed, Outcome, Trial, UnitLedger, Workload, usual_repeats, usual_rest,
+};
 use corewise_sys::process::boot_id;
 
 use crate::session::{Budget, seed_of_the_clock, unix_ms};
@@ -60,8 +63,17 @@ pub struct Ran {
     pub outcome: Outcome,
     /// The guards' values.
     pub guards: Vec<Option<f64>>,
+    /// How the metric and the guards were read, as [`Trial::readings`].
+    pub readings: Vec<MetricReading>,
     /// What was measured besides.
     pub observed: Observed,
+}
+
+impl Ran {
+    /// A trial that gave no value.
+    pub fn failed(why: String, output: String, observed: Observed) -> Self {
+        Self { outcome: Outcome::Failed { why, output }, guards: Vec::new(), readings: Vec::new(), observed }
+    }
 }
 
 /// Why a runner makes no more trials.
@@ -184,6 +196,7 @@ struct Conduct<'a, W> {
     spent_s: Vec<f64>,
     trials: u64,
     repeats: Option<u32>,
+    units: UnitLedger,
     runner: &'a mut dyn Runner,
     limits: Limits<'a>,
     watcher: &'a mut W,
@@ -220,6 +233,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             spent_s: spent_s(experiment, earlier),
             trials: earlier.len() as u64,
             // All trials that count are made of as many runs.
+            units: UnitLedger::from_trials(&experiment.workload, earlier),
             repeats: earlier.iter().filter(|trial| trial.block > 0).map(|trial| trial.repeats).max(),
             runner,
             limits,
@@ -322,7 +336,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         self.pause()?;
         let started_unix_ms = unix_ms();
         let ran = self.run(arm, if block > 0 { self.skipped() } else { 0 }, repeats);
-        let Ran { outcome, guards, observed } = ran.map_err(|ended| {
+        let Ran { outcome, guards, readings, observed } = ran.map_err(|ended| {
             Lost::Over(match ended {
                 Ended::Stopped => Ending::Stopped,
                 Ended::Gone(why) => Ending::Gone(why),
@@ -330,7 +344,10 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         })?;
         self.rests_since = Instant::now();
         self.run_times[arm] = Duration::from_secs_f64(observed.wall_s.max(0.0));
-        let trial = Trial { block, place, arm, started_unix_ms, boot: self.boot, repeats, outcome, guards, observed };
+        let boot = self.boot;
+        let mut trial =
+            Trial { block, place, arm, started_unix_ms, boot, repeats, outcome, guards, readings, observed };
+        self.units.unify(&mut trial);
         self.trials += 1;
         self.spent_s[arm] += trial.observed.wall_s;
         self.made += 1;

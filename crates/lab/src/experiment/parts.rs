@@ -212,9 +212,7 @@ impl Drop for PartsRunner<'_> {
 fn failed(trouble: Trouble) -> Result<Ran, Ended> {
     match trouble {
         Trouble::Interrupted => Err(Ended::Stopped),
-        Trouble::Failed { why, output } => {
-            Ok(Ran { outcome: Outcome::Failed { why, output }, guards: Vec::new(), observed: Observed::default() })
-        }
+        Trouble::Failed { why, output } => Ok(Ran::failed(why, output, Observed::default())),
     }
 }
 

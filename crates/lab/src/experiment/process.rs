@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
-use corewise_model::sample::Finder;
+use corewise_model::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuantity, UnitChange};
+use corewise_model::sample::{Finder, MetricReading};
 use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, ArmMemory, LOAD, Observed, Outcome, Workload};
 use corewise_sys::Root;
@@ -58,11 +59,11 @@ impl<'a> ProcessRunner<'a> {
     /// [`LabError::Pattern`] where a metric's regular expression is none.
     pub fn new(workload: &Workload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, LabError> {
         let metrics = std::iter::once(&workload.metric).chain(&workload.guards);
-        let finder = |pattern: &Option<String>| pattern.as_deref().map(Finder::new).transpose();
         let finders: Result<Vec<_>, _> = metrics
             .map(|metric| {
                 let wrong = |source| LabError::Pattern { metric: metric.name.clone(), source };
-                finder(&metric.pattern).map_err(wrong)
+                let finder = |pattern: &String| Finder::for_metric(&metric.name, pattern);
+                metric.pattern.as_ref().map(finder).transpose().map_err(wrong)
             })
             .collect();
         Ok(Self {
@@ -126,8 +127,8 @@ impl<'a> ProcessRunner<'a> {
         let line = String::from_utf8_lossy(line);
         for (finder, found) in self.finders.iter().zip(found) {
             // The last counts: programs report as they go.
-            if let Some(number) = finder.as_ref().and_then(|finder| finder.find(&line)) {
-                *found = number.map_or_else(Found::Text, Found::Number);
+            if let Some(quantity) = finder.as_ref().and_then(|finder| finder.find(&line)) {
+                *found = quantity.map_or_else(Found::Refused, Found::Quantity);
             }
         }
     }
@@ -136,8 +137,8 @@ impl<'a> ProcessRunner<'a> {
     fn missing(&self, what: &str, found: &Found) -> Option<String> {
         let file = self.workload.metric_file.as_deref();
         match found {
-            Found::Number(_) => None,
-            Found::Text(text) => Some(format!("{what} is {text:?}, which is not a number")),
+            Found::Quantity(_) => None,
+            Found::Refused(why) => Some(format!("{what} is {why}")),
             Found::Unreadable(why) => Some(format!("the metric file was not written, or cannot be read: {why}")),
             Found::Nothing => Some(format!("{what} is not in {}", file.unwrap_or("its output"))),
         }
@@ -160,8 +161,8 @@ enum Found {
     Nothing,
     /// There is no file to look in.
     Unreadable(String),
-    Text(String),
-    Number(f64),
+    Refused(QuantityError),
+    Quantity(QuotedQuantity),
 }
 
 impl Runner for ProcessRunner<'_> {
@@ -286,10 +287,10 @@ impl ProcessRunner<'_> {
                 Some("it left running processes behind, so its time is unknown".to_owned())
             }
             (None, _) => None,
-            (_, Found::Number(value)) if self.workload.metric.judged(*value).is_some() => None,
-            (_, Found::Number(value)) => {
+            (_, Found::Quantity(run)) if self.workload.metric.judged(run.quantity.value).is_some() => None,
+            (_, Found::Quantity(run)) => {
                 let least = if self.workload.metric.higher_is_better { "be above zero" } else { "not be below zero" };
-                Some(format!("its metric is {value}, and must {least}"))
+                Some(format!("its metric is {}, and must {least}: \"{}\"", run.quantity, run.line))
             }
             (_, found) => self.missing(&format!("its metric {}", self.workload.metric.name), found),
         }
@@ -300,8 +301,8 @@ impl ProcessRunner<'_> {
 struct Sum {
     observed: Observed,
     wall_s: f64,
-    values: Vec<f64>,
-    guards: Vec<Vec<f64>>,
+    /// The runs of the metric, and of each guard.
+    runs: Vec<Vec<QuotedQuantity>>,
     gigahertz: Vec<f64>,
     failure: Option<(String, String)>,
 }
@@ -311,8 +312,7 @@ impl Sum {
         Self {
             observed: Observed { migrations: Some(0), ..Observed::default() },
             wall_s: 0.0,
-            values: Vec::new(),
-            guards: vec![Vec::new(); metrics - 1],
+            runs: vec![Vec::new(); metrics],
             gigahertz: Vec::new(),
             failure: None,
         }
@@ -327,15 +327,28 @@ impl Sum {
         if let Some(why) = runner.failure(executed, found) {
             return self.fail(why, last_lines(&executed.output));
         }
-        self.values.push(match found[0] {
-            Found::Number(value) => value,
-            _ => executed.wall.as_secs_f64(),
-        });
-        for (values, found) in self.guards.iter_mut().zip(&found[1..]) {
-            if let Found::Number(value) = found {
-                values.push(*value);
+        for at in 0..found.len() {
+            let run = match &found[at] {
+                Found::Quantity(run) => run.clone(),
+                _ => wall_time(executed),
+            };
+            if let Err(change) = self.add_run(at, run) {
+                let workload = &runner.workload;
+                let metric = std::iter::once(&workload.metric).chain(&workload.guards).nth(at);
+                let name = metric.map_or("", |metric| metric.name.as_str());
+                return self.fail(format!("{name} {change}"), last_lines(&executed.output));
             }
         }
+    }
+
+    /// Adds a run of a metric, in the unit of the first one.
+    fn add_run(&mut self, at: usize, mut run: QuotedQuantity) -> Result<(), UnitChange> {
+        if let Some(first) = self.runs[at].first() {
+            let value = run.in_unit_of(first)?;
+            run.quantity = MeasuredQuantity { value, unit: first.quantity.unit.clone() };
+        }
+        self.runs[at].push(run);
+        Ok(())
     }
 
     fn account(&mut self, executed: &Executed) {
@@ -360,20 +373,31 @@ impl Sum {
     }
 
     fn ran(self, repeats: u32) -> Ran {
-        let guards = self.guards.iter().map(|values| mean(values)).collect();
-        let made = if self.failure.is_some() { self.values.len() as f64 + 1.0 } else { f64::from(repeats) };
+        let means: Vec<Option<f64>> = self.runs.iter().map(|runs| mean_of_runs(runs)).collect();
+        let made = if self.failure.is_some() { self.runs[0].len() as f64 + 1.0 } else { f64::from(repeats) };
+        let readings = self.runs.iter().map(|runs| MetricReading::from_runs(runs)).collect::<Option<_>>();
         let mut observed = self.observed;
         observed.wall_s = self.wall_s / made;
         observed.gigahertz = mean(&self.gigahertz);
         let outcome = match self.failure {
             Some((why, output)) => Outcome::Failed { why, output },
-            None => mean(&self.values).map_or_else(
+            None => means[0].map_or_else(
                 || Outcome::Failed { why: "it was not run".to_owned(), output: String::new() },
                 Outcome::Value,
             ),
         };
-        Ran { outcome, guards, observed }
+        Ran { outcome, guards: means[1..].to_vec(), readings: readings.unwrap_or_default(), observed }
     }
+}
+
+/// The wall time as a quantity, which is in no line.
+fn wall_time(executed: &Executed) -> QuotedQuantity {
+    let quantity = MeasuredQuantity { value: executed.wall.as_secs_f64(), unit: QuantityUnit::seconds() };
+    QuotedQuantity { quantity, line: String::new() }
+}
+
+fn mean_of_runs(runs: &[QuotedQuantity]) -> Option<f64> {
+    mean(&runs.iter().map(|run| run.quantity.value).collect::<Vec<f64>>())
 }
 
 /// Why there is no process; what to do where the system has none to give.

@@ -56,7 +56,12 @@ impl Runner for MadeUp<'_> {
             Some(fails) if fails == place => Outcome::Failed { why: "made up".to_owned(), output: String::new() },
             _ => Outcome::Value(value),
         };
-        Ok(Ran { outcome, guards: Vec::new(), observed: Observed { wall_s: value, ..Observed::default() } })
+        Ok(Ran {
+            outcome,
+            guards: Vec::new(),
+            readings: Vec::new(),
+            observed: Observed { wall_s: value, ..Observed::default() },
+        })
     }
 
     fn pause(&self, _: Duration) -> Duration {
