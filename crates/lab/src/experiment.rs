@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use corewise_model::Machine;
 use corewise_model::experiment::{ArmStanding, ArmState, Policy, What};
+use corewise_model::sample::MetricReading;
 use corewise_model::trial::{
-    Arm, Design, Experiment, LONGEST_TRIAL, Observed, Outcome, Trial, Workload, revise_repeats, usual_rest,
+    Arm, Design, Experiment, LONGEST_TRIAL, Observed, Outcome, Trial, UnitLedger, Workload, revise_repeats, usual_rest,
 };
 use corewise_sys::process::boot_id;
 
@@ -64,8 +65,23 @@ pub struct Ran {
     pub outcome: Outcome,
     /// The guards' values.
     pub guards: Vec<Option<f64>>,
+    /// How the metric and the guards were read, as [`Trial::readings`].
+    pub readings: Vec<MetricReading>,
     /// What was measured besides.
     pub observed: Observed,
+}
+
+impl Ran {
+    /// A trial that gave no value.
+    pub fn failed(why: String, output: String, observed: Observed) -> Self {
+        Self {
+            repeats: 1,
+            outcome: Outcome::Failed { why, output },
+            guards: Vec::new(),
+            readings: Vec::new(),
+            observed,
+        }
+    }
 }
 
 /// Why a runner makes no more trials.
@@ -222,6 +238,7 @@ struct Conduct<'a, W> {
     trials: u64,
     /// Runs in a row of the latest block.
     repeats: Option<u32>,
+    units: UnitLedger,
     runner: &'a mut dyn Runner,
     limits: Limits<'a>,
     watcher: &'a mut W,
@@ -259,6 +276,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             design: Design::of(experiment, earlier),
             spent_s: spent_s(experiment, earlier),
             trials: earlier.len() as u64,
+            units: UnitLedger::from_trials(&experiment.workload, earlier),
             repeats: earlier.iter().filter(|trial| trial.block > 0).next_back().map(|trial| trial.repeats),
             runner,
             limits,
@@ -364,7 +382,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         self.pause()?;
         let started_unix_ms = unix_ms();
         let ran = self.run(arm, if block > 0 { self.skipped() } else { 0 }, repeats);
-        let Ran { repeats, outcome, guards, observed } = ran.map_err(|ended| {
+        let Ran { repeats, outcome, guards, readings, observed } = ran.map_err(|ended| {
             Lost::Over(match ended {
                 Ended::Stopped => Ending::Stopped,
                 Ended::OutOfTime => Ending::Budget,
@@ -376,7 +394,10 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         if matches!(outcome, Outcome::Value(_)) {
             self.latest[arm] = Some(self.run_times[arm]);
         }
-        let trial = Trial { block, place, arm, started_unix_ms, boot: self.boot, repeats, outcome, guards, observed };
+        let boot = self.boot;
+        let mut trial =
+            Trial { block, place, arm, started_unix_ms, boot, repeats, outcome, guards, readings, observed };
+        self.units.unify(&mut trial);
         self.trials += 1;
         self.spent_s[arm] += trial.observed.wall_s;
         self.made += 1;

@@ -146,7 +146,7 @@ impl SuitePlan<'_> {
         part.is_some_and(|part| part.benchmark == benchmark.name && part.setup == benchmark.setup)
             && experiment.workload.timeout_s == benchmark.timeout_s
             && experiment.workload.metric_file == benchmark.metric_file
-            && experiment.workload.metric.is_same_as(&benchmark.metric())
+            && experiment.workload.metric == benchmark.metric()
             && experiment.workload.command == self.command(benchmark)
     }
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::{Artifact, Origin, Summary, check_numbers};
 use crate::experiment::{ArmStanding, ArmVerdict, Standing, What};
 use crate::followed::Followed;
-use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, standing, threads};
+use crate::quantity::QuantityUnit;
+use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, metric_units, standing, threads};
 
 /// Most trials of all placements, times those of the one that has most: what judging them takes grows like this.
 const MOST_WORK: usize = 50_000_000;
@@ -29,6 +30,11 @@ pub struct Conducted {
 pub struct ExperimentConclusions {
     /// The verdict, each placement's part in it, and the checks on the experiment itself.
     pub standing: Standing,
+    /// The unit of the metric's values in all trials, and of the medians; empty for bare numbers.
+    pub unit: QuantityUnit,
+    /// The units of the guards' values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guard_units: Vec<QuantityUnit>,
     /// What the verdicts rest on, in the metric's own unit and as ratios; absent for numbers of threads, and where slow runs decide, which have no
     /// ratio.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,7 +146,9 @@ impl Artifact for Conducted {
         let (standing, threads) = (standing(experiment, trials), threads(experiment, trials));
         let has_ratios = threads.is_none() && experiment.policy.what != What::Tail;
         let numbers = has_ratios.then(|| Numbers::of(experiment, trials, &standing));
-        ExperimentConclusions { standing, numbers, threads }
+        let mut units = metric_units(experiment, trials);
+        let unit = units.remove(0);
+        ExperimentConclusions { standing, unit, guard_units: units, numbers, threads }
     }
 
     /// What each placement changes, with its any-time interval. Numbers of threads are not followed: which is best is no number of one of them.

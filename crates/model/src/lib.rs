@@ -31,6 +31,7 @@ pub mod memory;
 pub mod metric_line;
 pub mod period;
 pub mod placement;
+pub mod quantity;
 pub mod sample;
 pub mod simulate;
 pub mod stall;

@@ -5,6 +5,7 @@
 
 mod finder;
 mod literal;
+mod metric_reading;
 pub mod prometheus;
 mod search;
 
@@ -12,9 +13,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use finder::{Finder, PatternError};
+pub use metric_reading::MetricReading;
 pub use search::{LineSearch, OutputSearch, SearchEnded};
 
 use prometheus::{Buckets, Selector};
+
+use crate::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuantity, UnitChange};
 
 /// How a metric of running processes is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,9 +100,9 @@ pub struct Moment {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
     /// A number of now.
-    Now(f64),
+    Now(QuotedQuantity),
     /// A count, and the count it is divided by: seconds, or one of its own.
-    Count(f64, f64),
+    Count(QuotedQuantity, f64),
     /// A histogram's counts.
     Buckets(Buckets),
 }
@@ -110,12 +114,20 @@ pub enum SampleError {
     #[error("{0} is not in what was read")]
     Missing(String),
     /// It was found, and is no number.
-    #[error("{name} is \"{text}\", which is not a number")]
+    #[error("{name} is {why}")]
     NotANumber {
         /// The metric.
         name: String,
-        /// What was found.
-        text: String,
+        /// What was found, and why it is none.
+        why: QuantityError,
+    },
+    /// Its unit is another one than before.
+    #[error("{name} {why}")]
+    UnitChange {
+        /// The metric.
+        name: String,
+        /// Both lines.
+        why: UnitChange,
     },
     /// The search for it was ended.
     #[error(
@@ -181,7 +193,7 @@ impl Meter {
                     "a quantile needs a histogram of a page, not a regular expression".to_owned(),
                 ));
             }
-            (Some(pattern), _) => Find::Pattern(LineSearch::new(pattern)?),
+            (Some(pattern), _) => Find::Pattern(LineSearch::for_metric(name, pattern)?),
             (None, Some(series)) => Find::Series(series.parse().map_err(MeterError::Series)?),
             (None, None) => Find::Kernel,
         };
@@ -205,10 +217,14 @@ impl Meter {
     pub fn look(&self, moment: &Moment, is_over: &dyn Fn() -> bool) -> Result<Seen, SampleError> {
         let number = || self.number(&moment.text, is_over);
         let (time, cpu) = (moment.at_s, moment.cpu_s);
+        let seconds = |seconds: f64| QuotedQuantity {
+            quantity: MeasuredQuantity { value: seconds, unit: QuantityUnit::seconds() },
+            line: String::new(),
+        };
         Ok(match (self.kind, &self.find) {
-            (Kind::RunDelay, _) => Seen::Count(moment.waited_s, time),
-            (Kind::CpuTime, Find::Kernel) => Seen::Count(cpu, time),
-            (Kind::CpuTime, _) => Seen::Count(cpu, number()?),
+            (Kind::RunDelay, _) => Seen::Count(seconds(moment.waited_s), time),
+            (Kind::CpuTime, Find::Kernel) => Seen::Count(seconds(cpu), time),
+            (Kind::CpuTime, _) => Seen::Count(seconds(cpu), number()?.quantity.value),
             (Kind::Rate, _) => Seen::Count(number()?, time),
             (Kind::Gauge, _) => Seen::Now(number()?),
             (Kind::Quantile(_), Find::Series(series)) => {
@@ -226,7 +242,7 @@ impl Meter {
         SampleError::Missing(self.name.clone())
     }
 
-    fn number(&self, text: &str, is_over: &dyn Fn() -> bool) -> Result<f64, SampleError> {
+    fn number(&self, text: &str, is_over: &dyn Fn() -> bool) -> Result<QuotedQuantity, SampleError> {
         let found = match &self.find {
             Find::Kernel => None,
             // The last counts, as in the output of a command that is run.
@@ -236,16 +252,22 @@ impl Meter {
                     line.map_err(|SearchEnded| SampleError::Slow { name: self.name.clone(), bytes: text.len() })?;
                 line.and_then(|line| search.finder().find(&line))
             }
-            Find::Series(series) => series.sum(text),
+            Find::Series(series) => series.sum(text).map(|sum| self.quote_series(sum)),
         };
-        let not_a_number = |text| SampleError::NotANumber { name: self.name.clone(), text };
-        found.ok_or_else(|| self.missing())?.map_err(not_a_number)
+        found.ok_or_else(|| self.missing())?.map_err(|why| SampleError::NotANumber { name: self.name.clone(), why })
+    }
+
+    /// A series has the unit of its name, as is usual there: "latency_seconds".
+    fn quote_series(&self, sum: Result<f64, String>) -> Result<QuotedQuantity, QuantityError> {
+        let value = sum.map_err(QuantityError::NotANumber)?;
+        let quantity = MeasuredQuantity { value, unit: QuantityUnit::of_name(&self.name) };
+        Ok(QuotedQuantity::new(quantity, &format!("{} {value}", self.name), 0))
     }
 
     /// What the metric was from the first of these moments to the last; gauges use those between, too.
     ///
     /// # Errors
-    /// Where a count went backwards, or too little was counted.
+    /// Where a count went backwards, too little was counted, or the unit changed.
     pub fn value(&self, seen: &[Seen]) -> Result<f64, SampleError> {
         let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return Err(self.missing()) };
         let few = |counted: f64, needed: f64| SampleError::TooFew {
@@ -255,7 +277,7 @@ impl Meter {
         };
         match (first, last) {
             (Seen::Count(a, from), Seen::Count(b, to)) => {
-                let (added, over) = (b - a, to - from);
+                let (added, over) = (self.in_unit(b, a)? - a.quantity.value, to - from);
                 match () {
                     () if added < 0.0 || over < 0.0 => Err(SampleError::Reset(self.name.clone())),
                     () if over == 0.0 => Err(few(over, 1.0)),
@@ -269,13 +291,37 @@ impl Meter {
                 added.quantile(quantile).filter(|_| counted >= needed).ok_or_else(|| few(counted, needed))
             }
             _ => {
-                let numbers: Vec<f64> = seen
-                    .iter()
-                    .filter_map(|seen| if let Seen::Now(number) = seen { Some(*number) } else { None })
-                    .collect();
+                let numbers = seen.iter().filter_map(|seen| if let Seen::Now(now) = seen { Some(now) } else { None });
+                let numbers: Vec<&QuotedQuantity> = numbers.collect();
+                let numbers =
+                    numbers.iter().map(|now| self.in_unit(now, numbers[0])).collect::<Result<Vec<f64>, _>>()?;
                 Ok(numbers.iter().sum::<f64>() / numbers.len().max(1) as f64)
             }
         }
+    }
+
+    fn in_unit(&self, then: &QuotedQuantity, first: &QuotedQuantity) -> Result<f64, SampleError> {
+        then.in_unit_of(first).map_err(|why| SampleError::UnitChange { name: self.name.clone(), why })
+    }
+
+    /// The unit of [`Meter::value`].
+    pub fn unit(&self, seen: &[Seen]) -> QuantityUnit {
+        let counted = || QuantityUnit::of_name(&self.name);
+        match (self.kind, seen.first()) {
+            (Kind::CpuTime, _) if !matches!(self.find, Find::Kernel) => QuantityUnit::seconds().per(&counted()),
+            (_, Some(Seen::Count(first, _))) => first.quantity.unit.per(&QuantityUnit::seconds()),
+            (_, Some(Seen::Now(first))) => first.quantity.unit.clone(),
+            _ => counted(),
+        }
+    }
+
+    /// How a value was read: its unit, and the line that it was last read in.
+    pub fn reading(&self, seen: &[Seen], value: f64) -> MetricReading {
+        let line = match seen.last() {
+            Some(Seen::Now(last) | Seen::Count(last, _)) => last.line.clone(),
+            _ => String::new(),
+        };
+        MetricReading::from_run(QuotedQuantity { quantity: MeasuredQuantity { value, unit: self.unit(seen) }, line })
     }
 }
 

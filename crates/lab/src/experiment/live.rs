@@ -7,6 +7,7 @@ pub(super) mod stand;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{Kind, Meter, SampleError, Seen};
 use corewise_model::trial::{
     Arm, FEWEST_VALUES, Limit, Live, Metric, Observed, Outcome, REST, SlotLength, Workload, count_values,
@@ -341,15 +342,12 @@ impl<'a> LiveRunner<'a> {
         for ((limit, meter), seen) in self.limits.iter().zip(&looks.limits) {
             let recent = if meter.kind() == Kind::Gauge { &seen[seen.len() - 1..] } else { &seen[..] };
             match meter.value(recent) {
-                Ok(value) if limit.is_violated_by(value) => {
-                    return Err(Lost::Failed(format!(
-                        "it was left at once: {} (--stop-if {})",
-                        significant(value),
-                        limit.text
-                    )));
+                Ok(value) => {
+                    let value = MeasuredQuantity { value, unit: meter.unit(recent) };
+                    check_limit(limit, &value).map_err(Lost::Failed)?;
                 }
                 // What is not yet known violates nothing.
-                Ok(_) | Err(SampleError::TooFew { .. }) => {}
+                Err(SampleError::TooFew { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -362,14 +360,17 @@ impl<'a> LiveRunner<'a> {
             return Err(Lost::Empty(format!("its metric is {value}, and must be above zero")));
         }
         let mut guards = Vec::new();
+        let mut readings = vec![self.meter.reading(&looks.metric, value)];
         for (meter, seen) in self.guards.iter().zip(&looks.guards) {
-            guards.push(Some(meter.value(seen)?));
+            let value = meter.value(seen)?;
+            guards.push(Some(value));
+            readings.push(meter.reading(seen, value));
         }
         let half = |seen: &[Seen]| self.meter.value(seen).ok();
         let halves =
             half(&looks.metric[..=middle]).zip(half(&looks.metric[middle..])).map(|(first, second)| [first, second]);
         let observed = Observed { wall_s: seconds, most_threads: self.crew.count(), halves, ..Observed::default() };
-        Ok(Ran { repeats: 1, outcome: Outcome::Value(value), guards, observed })
+        Ok(Ran { repeats: 1, outcome: Outcome::Value(value), guards, readings, observed })
     }
 }
 
@@ -407,8 +408,7 @@ impl Runner for LiveRunner<'_> {
             Err(lost @ (Lost::Over(_) | Lost::Paused)) => Err(lost.into_ended()),
             Err(Lost::Failed(why) | Lost::Empty(why)) => {
                 let observed = Observed { wall_s: begun.elapsed().as_secs_f64(), ..Observed::default() };
-                let outcome = Outcome::Failed { why, output: String::new() };
-                Ok(Ran { repeats, outcome, guards: Vec::new(), observed })
+                Ok(Ran { repeats, ..Ran::failed(why, String::new(), observed) })
             }
         }
     }
@@ -430,6 +430,13 @@ impl Drop for LiveRunner<'_> {
     }
 }
 
-fn significant(value: f64) -> String {
-    format!("{:.*}", if value.abs() >= 100.0 { 0 } else { 4 }, value)
+/// Why a value of a limit's metric ends a slot, if it does.
+fn check_limit(limit: &Limit, value: &MeasuredQuantity) -> Result<(), String> {
+    let (text, digits) = (&limit.text, if value.value.abs() >= 100.0 { 0 } else { 4 });
+    let shown = || format!("{:.*}{}", digits, value.value, value.unit.suffix());
+    match limit.is_violated_by(value) {
+        Some(false) => Ok(()),
+        Some(true) => Err(format!("it was left at once: {} (--stop-if {text})", shown())),
+        None => Err(format!("it was left at once: {} cannot be compared with the bound of --stop-if {text}", shown())),
+    }
 }

@@ -211,10 +211,7 @@ impl Drop for PartsRunner<'_> {
 fn failed(trouble: Trouble) -> Result<Ran, Ended> {
     match trouble {
         Trouble::Interrupted => Err(Ended::Stopped),
-        Trouble::Failed { why, output } => {
-            let outcome = Outcome::Failed { why, output };
-            Ok(Ran { repeats: 1, outcome, guards: Vec::new(), observed: Observed::default() })
-        }
+        Trouble::Failed { why, output } => Ok(Ran::failed(why, output, Observed::default())),
     }
 }
 

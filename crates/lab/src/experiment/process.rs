@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corewise_model::CpuSet;
-use corewise_model::sample::LineSearch;
+use corewise_model::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, UnitChange};
+use corewise_model::sample::{LineSearch, MetricReading};
 use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, ArmMemory, LOAD, Observed, Outcome, Workload};
 use corewise_sys::Root;
@@ -66,7 +67,8 @@ impl<'a> ProcessRunner<'a> {
         let searches: Result<Vec<_>, _> = metrics
             .map(|metric| {
                 let wrong = |source| LabError::Pattern { metric: metric.name.clone(), source };
-                metric.pattern.as_deref().map(LineSearch::new).transpose().map_err(wrong)
+                let search = |pattern: &String| LineSearch::for_metric(&metric.name, pattern);
+                metric.pattern.as_ref().map(search).transpose().map_err(wrong)
             })
             .collect();
         Ok(Self {
@@ -139,8 +141,8 @@ impl<'a> ProcessRunner<'a> {
     fn missing(&self, what: &str, found: &Found) -> Option<String> {
         let file = self.workload.metric_file.as_deref();
         match found {
-            Found::Number(_) => None,
-            Found::Text(text) => Some(format!("{what} is {text:?}, which is not a number")),
+            Found::Quantity(_) => None,
+            Found::Refused(why) => Some(format!("{what} is {why}")),
             Found::Unreadable(why) => Some(format!("the metric file was not written, or cannot be read: {why}")),
             Found::Nothing => Some(format!("{what} is not in {}", file.unwrap_or("its output"))),
             Found::Unknown => {
@@ -299,10 +301,10 @@ impl ProcessRunner<'_> {
                 Some("it left running processes behind, so its time is unknown".to_owned())
             }
             (None, _) => None,
-            (_, Found::Number(value)) if self.workload.metric.judged(*value).is_some() => None,
-            (_, Found::Number(value)) => {
+            (_, Found::Quantity(run)) if self.workload.metric.judged(run.quantity.value).is_some() => None,
+            (_, Found::Quantity(run)) => {
                 let least = if self.workload.metric.higher_is_better { "be above zero" } else { "not be below zero" };
-                Some(format!("its metric is {value}, and must {least}"))
+                Some(format!("its metric is {}, and must {least}: \"{}\"", run.quantity, run.line))
             }
             (_, found) => self.missing(&format!("its metric {}", self.workload.metric.name), found),
         }
@@ -332,8 +334,8 @@ struct Sum {
     observed: Observed,
     supervisors_s: f64,
     wall_s: f64,
-    values: Vec<f64>,
-    guards: Vec<Vec<f64>>,
+    /// The runs of the metric, and of each guard.
+    runs: Vec<Vec<QuotedQuantity>>,
     gigahertz: Vec<f64>,
     failure: Option<(String, String)>,
 }
@@ -344,8 +346,7 @@ impl Sum {
             observed: Observed { migrations: Some(0), ..Observed::default() },
             supervisors_s: 0.0,
             wall_s: 0.0,
-            values: Vec::new(),
-            guards: vec![Vec::new(); metrics - 1],
+            runs: vec![Vec::new(); metrics],
             gigahertz: Vec::new(),
             failure: None,
         }
@@ -360,15 +361,28 @@ impl Sum {
         if let Some(why) = runner.failure(executed, found) {
             return self.fail(why, last_lines(&executed.output));
         }
-        self.values.push(match found[0] {
-            Found::Number(value) => value,
-            _ => executed.wall.as_secs_f64(),
-        });
-        for (values, found) in self.guards.iter_mut().zip(&found[1..]) {
-            if let Found::Number(value) = found {
-                values.push(*value);
+        for at in 0..found.len() {
+            let run = match &found[at] {
+                Found::Quantity(run) => run.clone(),
+                _ => wall_time(executed),
+            };
+            if let Err(change) = self.add_run(at, run) {
+                let workload = &runner.workload;
+                let metric = std::iter::once(&workload.metric).chain(&workload.guards).nth(at);
+                let name = metric.map_or("", |metric| metric.name.as_str());
+                return self.fail(format!("{name} {change}"), last_lines(&executed.output));
             }
         }
+    }
+
+    /// Adds a run of a metric, in the unit of the first one.
+    fn add_run(&mut self, at: usize, mut run: QuotedQuantity) -> Result<(), UnitChange> {
+        if let Some(first) = self.runs[at].first() {
+            let value = run.in_unit_of(first)?;
+            run.quantity = MeasuredQuantity { value, unit: first.quantity.unit.clone() };
+        }
+        self.runs[at].push(run);
+        Ok(())
     }
 
     fn account(&mut self, executed: &Executed) {
@@ -394,21 +408,32 @@ impl Sum {
     }
 
     fn ran(self) -> Ran {
-        let guards = self.guards.iter().map(|values| mean(values)).collect();
-        let made = self.values.len() + usize::from(self.failure.is_some());
+        let means: Vec<Option<f64>> = self.runs.iter().map(|runs| mean_of_runs(runs)).collect();
+        let made = self.runs[0].len() + usize::from(self.failure.is_some());
         let repeats = u32::try_from(made).unwrap_or(u32::MAX).max(1);
+        let readings = self.runs.iter().map(|runs| MetricReading::from_runs(runs)).collect::<Option<_>>();
         let mut observed = self.observed;
         observed.wall_s = self.wall_s / f64::from(repeats);
         observed.gigahertz = mean(&self.gigahertz);
         let outcome = match self.failure {
             Some((why, output)) => Outcome::Failed { why, output },
-            None => mean(&self.values).map_or_else(
+            None => means[0].map_or_else(
                 || Outcome::Failed { why: "it was not run".to_owned(), output: String::new() },
                 Outcome::Value,
             ),
         };
-        Ran { repeats, outcome, guards, observed }
+        Ran { repeats, outcome, guards: means[1..].to_vec(), readings: readings.unwrap_or_default(), observed }
     }
+}
+
+/// The wall time as a quantity, which is in no line.
+fn wall_time(executed: &Executed) -> QuotedQuantity {
+    let quantity = MeasuredQuantity { value: executed.wall.as_secs_f64(), unit: QuantityUnit::seconds() };
+    QuotedQuantity { quantity, line: String::new() }
+}
+
+fn mean_of_runs(runs: &[QuotedQuantity]) -> Option<f64> {
+    mean(&runs.iter().map(|run| run.quantity.value).collect::<Vec<f64>>())
 }
 
 /// Why there is no process; what to do where the system has none to give.

@@ -50,7 +50,7 @@ impl Runner for SimulatedRunner {
         );
         // Whatever its metric is, a run takes about a second.
         let observed = Observed { wall_s: 1.0, ..Observed::default() };
-        Ok(Ran { repeats, outcome, guards: Vec::new(), observed })
+        Ok(Ran { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
     }
 
     fn pause(&self, _: Duration) -> Duration {

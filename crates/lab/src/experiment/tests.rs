@@ -58,7 +58,7 @@ impl Runner for MadeUp<'_> {
             _ => Outcome::Value(value),
         };
         let observed = Observed { wall_s: value, ..Observed::default() };
-        Ok(Ran { repeats, outcome, guards: Vec::new(), observed })
+        Ok(Ran { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
     }
 
     fn pause(&self, _: Duration) -> Duration {
@@ -206,7 +206,13 @@ impl Runner for Changing {
         let wall_s = if self.asked.len() < EFFECTS.len() { self.first_s } else { self.later_s };
         self.asked.push(request);
         let observed = Observed { wall_s, ..Observed::default() };
-        Ok(Ran { repeats: request.repeats, outcome: Outcome::Value(1.0), guards: Vec::new(), observed })
+        Ok(Ran {
+            repeats: request.repeats,
+            outcome: Outcome::Value(1.0),
+            guards: Vec::new(),
+            readings: Vec::new(),
+            observed,
+        })
     }
 
     fn pause(&self, _: Duration) -> Duration {
@@ -253,7 +259,7 @@ impl Runner for Repeating {
             assert!(self.runs < 50_000_000, "neither the budget nor the limit of a trial ended it");
         }
         let observed = Observed { wall_s: 1e-9, ..Observed::default() };
-        Ok(Ran { repeats: made, outcome: Outcome::Value(1.0), guards: Vec::new(), observed })
+        Ok(Ran { repeats: made, outcome: Outcome::Value(1.0), guards: Vec::new(), readings: Vec::new(), observed })
     }
 
     fn pause(&self, _: Duration) -> Duration {

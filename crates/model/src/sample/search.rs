@@ -27,12 +27,12 @@ pub struct LineSearch {
 pub struct SearchEnded;
 
 impl LineSearch {
-    /// Compiles an expression.
+    /// Compiles the expression of a metric, whose name may carry the unit of its numbers.
     ///
     /// # Errors
     /// When the expression is invalid or too large.
-    pub fn new(pattern: &str) -> Result<Self, PatternError> {
-        let finder = Finder::new(pattern)?;
+    pub fn for_metric(name: &str, pattern: &str) -> Result<Self, PatternError> {
+        let finder = Finder::for_metric(name, pattern)?;
         let literal = required_literal(pattern).map(|literal| memmem::Finder::new(&literal).into_owned());
         Ok(Self { finder, literal })
     }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn search(pattern: &str) -> LineSearch {
-        LineSearch::new(pattern).unwrap()
+        LineSearch::for_metric("", pattern).unwrap()
     }
 
     fn found_in_pieces(search: &LineSearch, text: &[u8], piece: usize) -> Option<String> {

@@ -100,7 +100,7 @@ mod tests {
         let (mut random, mut state, kept) = (Random::new(1), 0.0, (-0.1 / memory_s).exp());
         let mut look = || {
             state = kept * state + (1.0 - kept * kept).sqrt() * random.normal();
-            Seen::Now(100.0 * (load * state + noise * random.normal()).exp())
+            Seen::Now((100.0 * (load * state + noise * random.normal()).exp()).into())
         };
         let seen: Vec<Seen> = (0..1_600).map(|_| look()).collect();
         let metric = Metric { name: "load".to_owned(), pattern: None, higher_is_better: false, reading: None };
@@ -113,17 +113,17 @@ mod tests {
         assert!(wandering.slot_s <= 0.5 && wandering.noise.is_some_and(|noise| noise < 0.05), "{wandering:?}");
         // A page that is brought up to date once a second: most short slots would see nothing.
         let bursts: Vec<Seen> =
-            (0..1_600).map(|at| Seen::Count(f64::from(at / 10) * 100.0, 0.1 * f64::from(at))).collect();
+            (0..1_600).map(|at| Seen::Count((f64::from(at / 10) * 100.0).into(), 0.1 * f64::from(at))).collect();
         let metric = Metric { name: "ops".to_owned(), pattern: None, higher_is_better: true, reading: None };
         let found = slot_length(&meter("ops", Kind::Rate), &metric, &bursts, (0.1, 0.0)).unwrap();
         assert!(found.slot_s >= 1.0, "{found:?}");
-        let still = vec![Seen::Count(7.0, 1.0); 500];
+        let still = vec![Seen::Count(7.0.into(), 1.0); 500];
         assert_eq!(
             slot_length(&meter("ops", Kind::Rate), &metric, &still, (0.1, 0.0)),
             None,
             "a count that does not move has no length"
         );
-        let counts: Vec<Seen> = (0..500).map(|at| Seen::Count(f64::from(at), 0.1 * f64::from(at))).collect();
+        let counts: Vec<Seen> = (0..500).map(|at| Seen::Count(f64::from(at).into(), 0.1 * f64::from(at))).collect();
         let slow = slot_length(&meter("ops", Kind::Rate), &metric, &counts, (0.1, 0.5)).unwrap();
         assert!(slow.slot_s >= 0.5, "{slow:?}");
     }

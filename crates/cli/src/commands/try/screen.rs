@@ -18,8 +18,9 @@ mod threads;
 use std::path::Path;
 
 use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict};
+use corewise_model::quantity::QuantityUnit;
 use corewise_model::suite::results::Tried;
-use corewise_model::trial::{Arm, Experiment, Live, ThreadsReport, Trial, boots};
+use corewise_model::trial::{Arm, Experiment, Live, ThreadsReport, Trial, boots, metric_unit};
 
 use crate::draw::number::{count, duration};
 use crate::draw::text::{Line, Screen};
@@ -112,6 +113,11 @@ impl Shown<'_> {
         self.threads.is_some() || self.standing.arms.iter().skip(1).any(|arm| arm.state == ArmState::Alive)
     }
 
+    /// The unit of the metric's values.
+    fn unit(&self) -> QuantityUnit {
+        metric_unit(self.experiment, self.trials)
+    }
+
     fn is_time(&self) -> bool {
         self.experiment.workload.metric.is_wall_time()
     }
@@ -135,7 +141,7 @@ pub fn screen(shown: Shown<'_>, width: usize) -> Screen {
     screen.extend(apply.into_iter().flat_map(|line| wrap(&line, width, 6)));
     match shown.threads {
         Some(report) => {
-            screen.block(table(shown.experiment, &report.standing, width));
+            screen.block(table(shown, &report.standing, width));
             screen.block(threads::chart(shown, report, width));
             screen.block(wrapped(threads::law(shown, report), width));
         }

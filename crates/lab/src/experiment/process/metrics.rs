@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use corewise_model::quantity::{QuantityError, QuotedQuantity};
 use corewise_model::sample::{LineSearch, OutputSearch, SearchEnded};
 
 /// Searching the output of one run takes no longer in all.
@@ -18,10 +19,10 @@ pub enum Found {
     Unreadable(String),
     /// The search was ended before it found anything.
     Unknown,
-    /// A line matches, and has no number.
-    Text(String),
-    /// The number in the last line that matches: programs report as they go.
-    Number(f64),
+    /// A line matches, and has no quantity.
+    Refused(QuantityError),
+    /// The quantity in the last line that matches: programs report as they go.
+    Quantity(QuotedQuantity),
 }
 
 /// Searches of one output for several metrics.
@@ -59,7 +60,7 @@ impl<'a> MetricSearches<'a> {
             Err(SearchEnded) => Found::Unknown,
             Ok(line) => match line.and_then(|line| search.finder().find(&line)) {
                 None => Found::Nothing,
-                Some(number) => number.map_or_else(Found::Text, Found::Number),
+                Some(quantity) => quantity.map_or_else(Found::Refused, Found::Quantity),
             },
         };
         self.searches.into_iter().map(|search| search.map_or(Found::Nothing, finish)).collect()

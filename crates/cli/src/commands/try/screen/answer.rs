@@ -7,14 +7,16 @@ use corewise_model::experiment::{
 use corewise_model::placement::Name;
 use corewise_model::placement::memory::Mode;
 use corewise_model::placement::notation::{Notation, print};
+use corewise_model::quantity::QuotedQuantity;
 use corewise_model::trial::{Arm, ArmMemory, Live};
 
 use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
 use super::parts;
 use super::questions::{against, place_of, slow};
+use super::standings::significant;
 use super::{Shown, in_a_shell};
 use crate::draw::number::count;
-use crate::draw::printable::named;
+use crate::draw::printable::{named, printable};
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 use crate::shell::tip::in_shell;
@@ -246,6 +248,21 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
             format!("The OS default failed {}, so there is nothing to compare with.", count(*failures as usize, "time"))
         }
         Doubt::CoarseMetric { step } => coarse(shown, *step),
+        Doubt::ConstantMetric { run } => format!(
+            "{} is {} in every run, so it measures nothing here{}. Use a metric that the work changes.",
+            named(&shown.experiment.workload.metric.name),
+            run.quantity,
+            quoted(": ", run),
+        ),
+        Doubt::FarApartMetric { times, least, greatest } => format!(
+            "The values of {} are {}x apart in runs that took about the same time: {}{} and {}{}. Check that they say the same, and in one unit.",
+            named(&shown.experiment.workload.metric.name),
+            significant(*times),
+            least.quantity,
+            quoted(" in ", least),
+            greatest.quantity,
+            quoted(" in ", greatest),
+        ),
         Doubt::CarryOver(carry) => format!(
             "Runs after {} are {} {}: it leaves an effect behind, such as heat or a full cache.",
             name(carry.after_arm),
@@ -261,6 +278,11 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
             format!("{} {}makes {guard}{worse} worse.", name(*arm), if is_better { "is better, but " } else { "" })
         }
     }
+}
+
+/// The line of a run in quotation marks, with what joins it; empty if it was read in none.
+fn quoted(joint: &str, run: &QuotedQuantity) -> String {
+    if run.line.is_empty() { String::new() } else { format!("{joint}\"{}\"", printable(&run.line)) }
 }
 
 /// The commands that put a winner in force, one line each.

@@ -9,7 +9,7 @@ use super::{Shown, again, apply, besides, checks, in_words, parts, standings, ta
 use crate::draw::number::{brief, duration, when};
 use crate::draw::page::{Block, Figure, Story, WIDTH};
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
-use crate::draw::printable::named;
+use crate::draw::printable::{named, printable};
 use crate::draw::text::Line;
 use crate::shell::tip::words_in_shell;
 use jiff::tz::TimeZone;
@@ -36,9 +36,8 @@ pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
     let mut evidence = Vec::new();
     match shown.threads {
         Some(report) => {
-            evidence.push(Block::Lines(
-                [heading("Numbers of threads"), table(experiment, &report.standing, WIDTH)].concat(),
-            ));
+            evidence
+                .push(Block::Lines([heading("Numbers of threads"), table(shown, &report.standing, WIDTH)].concat()));
             evidence.extend(threads::svg(shown, report).map(|svg| {
                 Block::Figure(Figure {
                     name: "scaling",
@@ -189,7 +188,12 @@ fn runs(shown: Shown<'_>) -> Option<Figure> {
             .collect(),
     };
     let metric = &shown.experiment.workload.metric;
-    let what = if metric.is_wall_time() { "seconds a run".to_owned() } else { named(&metric.name) };
+    let of_metric = shown.unit();
+    let what = match () {
+        () if metric.is_wall_time() => "seconds a run".to_owned(),
+        () if of_metric.is_bare() => named(&metric.name),
+        () => format!("{}, {}", named(&metric.name), printable(&of_metric.to_string())),
+    };
     let plot = Plot {
         title: "Every run over time".to_owned(),
         subtitle: format!("{what}; {} is better", if metric.higher_is_better { "more" } else { "less" }),
