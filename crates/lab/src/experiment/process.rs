@@ -14,7 +14,7 @@ use corewise_model::trial::{Arm, ArmMemory, LOAD, Observed, Outcome, Workload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution};
-use corewise_sys::input::{self, Input, METRIC_BYTES};
+use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::memory_policy::Policy;
 
 use super::energy::Meter;
@@ -114,7 +114,7 @@ impl<'a> ProcessRunner<'a> {
         // What lies there afterwards was written in this run.
         input::remove(file).map_err(|error| io::Error::other(error.to_string()))?;
         let executed = execution.run(&mut |_| {})?;
-        match Input::open(file, METRIC_BYTES).and_then(Input::lines) {
+        match Input::open(file, InputKind::MetricFile).and_then(Input::lines) {
             Ok(lines) => lines.iter().for_each(|line| self.look(line, &mut found)),
             Err(error) => found = vec![Found::Unreadable(error.to_string()); self.finders.len()],
         }

@@ -10,6 +10,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use super::process::effective_user;
+use crate::values::folder_handle::{FileIdentity, FoundFile};
 
 /// Makes a folder, and those above it, where they are missing, for this user alone.
 ///
@@ -109,6 +110,23 @@ pub fn writers(path: &Path) -> io::Result<Option<String>> {
 /// Where it cannot be looked at.
 pub fn writers_of(file: &File) -> io::Result<Option<String>> {
     file.metadata().map(|metadata| others(&metadata))
+}
+
+/// Returns which file an open one is.
+///
+/// # Errors
+/// What the kernel says.
+pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
+    file.metadata().map(|found| FileIdentity { volume: found.dev(), number: found.ino() })
+}
+
+/// Looks at an open file: which it is, and who may write it.
+///
+/// # Errors
+/// What the kernel says.
+pub fn look_at(file: &File) -> io::Result<FoundFile> {
+    let metadata = file.metadata()?;
+    Ok(FoundFile { identity: identity_of(file)?, writers: others(&metadata), metadata })
 }
 
 fn others(metadata: &Metadata) -> Option<String> {

@@ -10,7 +10,7 @@ use super::disk::{list_folder, read_file};
 use super::files::Files;
 use super::wanted::CPUID;
 use crate::error::SysError;
-use crate::input::Input;
+use crate::input::{Input, InputKind};
 use crate::values::own_files::LOGICAL_PROCESSORS;
 
 /// How deep below the given folder the machine may be: "name/fsroot".
@@ -18,9 +18,6 @@ const DEEPEST: usize = 4;
 
 /// How many folders are looked at in search of the machine.
 const MOST_FOLDERS: usize = 1_000;
-
-/// The largest inline file that is read, packed or not, in bytes.
-const LARGEST_INLINE_BYTES: u64 = 256 << 20;
 
 /// Folders and inline files that show that a machine is here.
 const SIGNS: [&str; 5] =
@@ -91,7 +88,7 @@ fn names(folders: &[&Path], top: &Path) -> String {
 
 /// The files of an inline file, and the few that are beside it.
 fn with_inline(folder: &Folder, file: &Path) -> Result<Files, SysError> {
-    let mut files = archive::read(file, Input::open(file, LARGEST_INLINE_BYTES)?)?;
+    let mut files = archive::read(file, Input::open(file, InputKind::MachineArchive)?)?;
     for path in ["proc/cpuinfo", "proc/version", "proc/self/status", "proc/meminfo"] {
         if let Some(text) = folder.read(path) {
             files.insert(path.to_owned(), text);
@@ -135,7 +132,7 @@ fn is_real(path: &Path) -> bool {
 impl Folder {
     pub fn read(&self, path: &str) -> Option<String> {
         let file = self.inside(path)?;
-        if is_file(&file) { read_file(&file) } else { None }
+        if is_file(&file) { read_file(&file, false) } else { None }
     }
 
     pub fn list(&self, path: &str) -> Vec<String> {

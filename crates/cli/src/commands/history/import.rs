@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use corewise_sys::input::{Input, JSON_BYTES};
+use corewise_sys::input::{Input, InputKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
     let History::At(path) = &settings.history else {
         return Err(Failure::usage("a history is needed to import into").next("Name one with --store PATH."));
     };
-    let text = Input::open(file, JSON_BYTES).and_then(Input::text).map_err(Failure::unavailable)?;
+    let text = Input::open(file, InputKind::ReportPage).and_then(Input::text).map_err(Failure::unavailable)?;
     let refused = |why: String| Failure::unavailable(format!("{name}: {why}")).next("Nothing was imported.");
     let found = elements(&text).map_err(refused)?;
     if found.is_empty() {
