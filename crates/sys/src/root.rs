@@ -108,9 +108,7 @@ impl Root {
         match &self.place {
             Place::Live if path == HYPERVISOR => hypervisor::name().map(Cow::Owned),
             Place::Live if path == FIXED_INTERRUPTS => fixed_interrupts::numbers().map(Cow::Owned),
-            Place::Live => {
-                own(path).map_or_else(|| own_files::text(path), |path| read_file(&path, true)).map(Cow::Owned)
-            }
+            Place::Live => own(path).map_or_else(|| own_files::text(path), |path| read_file(&path)).map(Cow::Owned),
             Place::Folder(folder) => folder.read(path).map(Cow::Owned),
             Place::Files(files) => files.text(path).map(Cow::Borrowed),
         }

@@ -44,7 +44,9 @@ impl State<'static> {
     }
 
     fn in_folder(folder: &Path) -> Option<Self> {
-        input::json(Input::open(&folder.join(STATE), InputKind::KeeperState).ok()?).ok()
+        let state = Input::open(&folder.join(STATE), InputKind::KeeperState).ok()?;
+        // Whoever writes it chooses the process that gets a signal.
+        if state.origin().writers().is_some() { None } else { input::json(state).ok() }
     }
 
     /// The processes that the `keep run` before this one left alone, and that still live.

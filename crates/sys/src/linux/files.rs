@@ -20,14 +20,6 @@ pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Makes an empty file for this user alone, where there is nothing yet; follows no link.
-///
-/// # Errors
-/// What the kernel says: [`io::ErrorKind::AlreadyExists`] where there is something.
-pub fn create_new_private(file: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(file)
-}
-
 /// Takes the rights to a file of this user's away from everybody else.
 ///
 /// # Errors
@@ -72,14 +64,6 @@ pub fn usual_folder() -> Option<PathBuf> {
     None
 }
 
-/// Opens a file for reading and writing; follows no link, and waits for nobody at the other end of a pipe.
-///
-/// # Errors
-/// What the kernel says.
-pub fn open_itself(file: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file)
-}
-
 /// Opens a file for reading; waits for nobody at the other end of a pipe, and follows a link in the path's last part only where asked to.
 ///
 /// # Errors
@@ -95,19 +79,11 @@ pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
     })
 }
 
-/// Who may change a file or folder besides this user and root; nothing where nobody may. Links are followed. A group may that has the number
-/// of its user: many systems give each user such a group, with nobody else in it.
+/// Returns who may change an open file or folder besides this user and root, or `None` if nobody may. A group may that has the number of
+/// its user: many systems give each user such a group, with nobody else in it.
 ///
 /// # Errors
-/// Where it cannot be looked at.
-pub fn writers(path: &Path) -> io::Result<Option<String>> {
-    path.metadata().map(|metadata| others(&metadata))
-}
-
-/// The same of an open file.
-///
-/// # Errors
-/// Where it cannot be looked at.
+/// If it cannot be looked at.
 pub fn writers_of(file: &File) -> io::Result<Option<String>> {
     file.metadata().map(|metadata| others(&metadata))
 }
