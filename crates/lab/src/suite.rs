@@ -78,7 +78,7 @@ pub struct Source {
     pub folder: PathBuf,
     /// Its text.
     pub text: String,
-    /// The file that it was read from, and who else can have written that: it contains commands. `None` for one that corewise holds.
+    /// The origin of its file, since it contains commands; `None` for a built-in one.
     pub origin: Option<FileOrigin>,
 }
 

@@ -114,7 +114,7 @@ impl Store {
         &self.path
     }
 
-    /// The file, and who else may have written it.
+    /// The file's identity, and the other users that may have written it.
     pub fn origin(&self) -> &FileOrigin {
         &self.origin
     }

@@ -27,7 +27,7 @@ pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
     /// The schema that it had.
     pub(crate) schema_before: i32,
-    /// Which file it is, and who else may have written it.
+    /// The file's identity, and the other users that may have written it.
     pub(crate) origin: FileOrigin,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn for_reading(place: &FilePlace, migrations: &[&str]) -> Result<Opti
     }
 }
 
-/// Which file is there, and who may have written it or what SQLite keeps beside it.
+/// Returns the origin of the file that is there, with those that SQLite keeps beside it.
 fn origin(place: &FilePlace) -> Result<FileOrigin> {
     let found = place.origin(&FILES_BESIDE).and_then(|found| found.ok_or_else(|| ErrorKind::NotFound.into()));
     found.map_err(|source| StoreError::Unreachable { path: place.path().to_owned(), source })

@@ -23,7 +23,7 @@ impl FilePlace {
     /// Reaches the place of a file. No link is followed that others than this user and root can have made.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if a folder on the way is missing; a link that is not followed; what the system says.
+    /// [`io::ErrorKind::NotFound`] if a folder on the way is missing; a link that is not followed; errors of the system.
     pub fn find(path: &Path) -> io::Result<Self> {
         Self::reach(path, None, true)
     }
@@ -66,7 +66,7 @@ impl FilePlace {
     /// Returns what is there, or `None` if nothing is. A link is looked at itself.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn look(&self) -> io::Result<Option<FoundFile>> {
         self.folder.find(&self.name)
     }
@@ -75,7 +75,7 @@ impl FilePlace {
     /// with its name and end in one of `endings`. `None` if there is no file.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn origin(&self, endings: &[&str]) -> io::Result<Option<FileOrigin>> {
         let Some(found) = self.look()? else { return Ok(None) };
         let mut origin = self.origin_of(&found)?;
@@ -90,7 +90,7 @@ impl FilePlace {
     /// Returns what is beside the file under its name and `ending`, or `None` if nothing is.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn look_beside(&self, ending: &str) -> io::Result<Option<FoundFile>> {
         let mut name = self.name.clone();
         name.push(ending);
@@ -114,7 +114,7 @@ impl FilePlace {
     /// Makes an empty file for this user alone.
     ///
     /// # Errors
-    /// What the system says: [`io::ErrorKind::AlreadyExists`] if something is there.
+    /// Errors of the system: [`io::ErrorKind::AlreadyExists`] if something is there.
     pub fn create_private(&self) -> io::Result<File> {
         self.folder.create_as(&self.name, FileSharing::Private)
     }
@@ -130,7 +130,7 @@ impl FilePlace {
     }
 }
 
-/// Which file was opened, and who else may have written it. Only the doors of this crate make one, of what they hold open: a path
+/// The identity of an opened file, and the other users that may have written it. Only the doors of this crate make one, of what they hold open: a path
 /// alone says nothing of what it leads to a moment later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileOrigin {
@@ -145,7 +145,7 @@ impl FileOrigin {
         &self.path
     }
 
-    /// Who besides this user and root may have written the file, in a sentence: the file or its folder belongs to somebody else, others
+    /// The reason why others than this user and root may have written the file, as a sentence: the file or its folder belongs to somebody else, others
     /// may write there, or others may put another folder in its place. `None` if nobody may: what the file says may be executed.
     pub fn writers(&self) -> Option<&str> {
         self.writers.as_deref()

@@ -53,7 +53,7 @@ impl Input {
         Ok(Self { file, path: path.to_owned(), origin, most_bytes, left: most_bytes })
     }
 
-    /// Which file it is, and who else may have written it.
+    /// The file's identity, and the other users that may have written it.
     pub fn origin(&self) -> &FileOrigin {
         &self.origin
     }

@@ -62,10 +62,10 @@ impl OutputPlace {
         }
     }
 
-    /// Writes the file beside its place first, then moves it there: who reads it meanwhile has all of the old one or all of the new.
+    /// Writes the file beside its place first, then moves it there: a reader has all of the old one or all of the new.
     ///
     /// # Errors
-    /// As [`Self::find`], and what the system says.
+    /// As [`Self::find`], and errors of the system.
     pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
         self.replace_by(|file| file.write_all(bytes)).map(drop)
     }
@@ -89,7 +89,7 @@ impl OutputPlace {
     /// Makes a file that was not there.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if something is there; what the system says.
+    /// [`io::ErrorKind::AlreadyExists`] if something is there; errors of the system.
     pub fn create_new(&self) -> io::Result<File> {
         self.place.folder().create_as(self.place.name(), FileSharing::Usual)
     }
@@ -124,7 +124,7 @@ impl OutputPlace {
 /// Writes a file as [`OutputPlace::replace`] does.
 ///
 /// # Errors
-/// As [`OutputPlace::find`], and what the system says.
+/// As [`OutputPlace::find`], and errors of the system.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OutputPlace::reach(path)?.replace(bytes)
 }
@@ -132,7 +132,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Puts an empty file at a path as [`OutputPlace::create`] does.
 ///
 /// # Errors
-/// As [`OutputPlace::find`], and what the system says.
+/// As [`OutputPlace::find`], and errors of the system.
 pub fn create(path: &Path) -> io::Result<File> {
     OutputPlace::reach(path)?.create()
 }
@@ -140,7 +140,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// Makes a folder to write in, and those above it that are missing. No link is followed that others can have made.
 ///
 /// # Errors
-/// What the system says; and if something else than a folder is there.
+/// Errors of the system; and if something else than a folder is there.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     let place = FilePlace::make(path)?;
     match place.folder().make_folder(place.name()) {

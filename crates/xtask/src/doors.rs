@@ -9,7 +9,7 @@ use crate::walls::{House, LONGEST_CHAIN, Module, Segments, houses};
 
 /// The crates that open files: `sys`, and those that are not shipped.
 const WITH_FILES: [&str; 4] = ["sys", "compare", "rig", "xtask"];
-/// What says something of a file and opens none.
+/// Functions that ask about a file and open none.
 const QUESTIONS: [&str; 4] = ["canonicalize", "exists", "metadata", "symlink_metadata"];
 /// Types that open or make files.
 const OPENERS: [&str; 2] = ["OpenOptions", "DirBuilder"];

@@ -23,7 +23,7 @@ pub struct Commands<'a> {
     pub file: &'a Path,
     /// The file that was opened, from which the content is.
     pub origin: &'a FileOrigin,
-    /// The page that an experiment was imported from: somebody else wrote its commands, whoever owns the store.
+    /// The page that an experiment was imported from: its commands are another user's, whatever the store's owner.
     pub imported: Option<&'a str>,
     /// All that is executed, and all that decides how.
     pub content: &'a [u8],

@@ -79,7 +79,7 @@ pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
     })
 }
 
-/// Returns who may change an open file or folder besides this user and root, or `None` if nobody may. A group may that has the number of
+/// Returns why others than this user and root may change an open file or folder, or `None` if they may not. A group may that has the number of
 /// its user: many systems give each user such a group, with nobody else in it.
 ///
 /// # Errors
@@ -88,7 +88,7 @@ pub fn writers_of(file: &File) -> io::Result<Option<String>> {
     file.metadata().map(|metadata| others(&metadata))
 }
 
-/// Returns which file an open one is.
+/// Returns the identity of an open file.
 ///
 /// # Errors
 /// What the kernel says.
@@ -96,7 +96,7 @@ pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
     file.metadata().map(|found| FileIdentity { volume: found.dev(), number: found.ino() })
 }
 
-/// Looks at an open file: which it is, and who may write it.
+/// Returns the identity of an open file, its kind, and the other users that may write it.
 ///
 /// # Errors
 /// What the kernel says.

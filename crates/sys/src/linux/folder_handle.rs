@@ -1,23 +1,24 @@
 //! Folders that are opened once and then used by handle: nobody can put another one in their place meanwhile.
 
+mod walk;
+
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::files::{foreign, identity_of, is_device, look_at, writers_of};
-use super::process::effective_user;
 pub use crate::values::folder_handle::{FileIdentity, FileSharing, FolderError, FoundFile, KernelFiles, ReachOptions};
+#[cfg(test)]
+pub use walk::strangers_above;
+use walk::{PathWalk, check_owner, check_way};
 
-/// As many links are followed in one path as the kernel follows: path_resolution(7).
-const MOST_LINKS: u32 = 40;
 /// Of a file of the kernel's so much is read: the list of a group with a million processes.
 const LARGEST_KERNEL_FILE_BYTES: u64 = 16 << 20;
-const STICKY: u32 = 0o1000;
 const PRIVATE_FOLDER: libc::mode_t = 0o700;
 const USUAL_FOLDER: libc::mode_t = 0o777;
 
@@ -149,7 +150,7 @@ impl FolderHandle {
         opened(self.0.as_raw_fd(), name, flags, mode)
     }
 
-    /// A new folder, or the one that somebody made meanwhile.
+    /// A new folder, or the one that was made meanwhile.
     fn made(&self, name: &OsStr, mode: libc::mode_t) -> io::Result<File> {
         match self.make_folder_as(name, mode) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -178,7 +179,7 @@ impl FolderHandle {
         }
     }
 
-    /// Returns who may write in it besides this user and root, as [`writers_of`](super::files::writers_of) says it.
+    /// Returns why others than this user and root may write in it, or `None` if they may not.
     ///
     /// # Errors
     /// What the kernel says.
@@ -333,152 +334,12 @@ impl FolderHandle {
     }
 }
 
-/// A walk along a path, a folder at a time.
-struct PathWalk {
-    at: FolderHandle,
-    /// The path of that folder, without links.
-    so_far: PathBuf,
-    /// The names that are left, the last first.
-    left: Vec<OsString>,
-    links: u32,
-    /// Why others may put another folder in the place of this one.
-    strangers: Option<String>,
-}
-
-impl PathWalk {
-    fn from_root(path: &Path) -> io::Result<Self> {
-        let left = steps(&std::path::absolute(path)?);
-        Ok(Self { at: FolderHandle::root()?, so_far: PathBuf::from("/"), left, links: 0, strangers: None })
-    }
-
-    /// From the current folder, which may lie where this user cannot go.
-    fn from_here(path: &Path) -> io::Result<Self> {
-        let at = opened(libc::AT_FDCWD, OsStr::new("."), libc::O_PATH | libc::O_DIRECTORY, 0).map(FolderHandle)?;
-        let so_far = std::env::current_dir()?;
-        let strangers = strangers_above(&at, &so_far)?;
-        Ok(Self { at, so_far, left: steps(path), links: 0, strangers })
-    }
-
-    fn open(&self, name: &OsStr, make: Option<libc::mode_t>) -> io::Result<File> {
-        // From "/" by its whole path, which is the same: an emulator of another architecture has a "/" of its own.
-        let step =
-            if self.so_far.parent().is_none() { self.so_far.join(name).into_os_string() } else { name.to_owned() };
-        match (self.at.at(&step, libc::O_PATH | libc::O_NOFOLLOW, 0), make) {
-            (Err(error), Some(mode)) if error.kind() == io::ErrorKind::NotFound => self.at.made(&step, mode),
-            (opened, _) => opened,
-        }
-    }
-
-    fn enter(&mut self, name: &OsStr, folder: File) {
-        if name == ".." {
-            self.so_far.pop();
-        } else {
-            self.so_far.push(name);
-        }
-        self.at = FolderHandle(folder);
-    }
-
-    fn follow(&mut self, link: &File) -> io::Result<()> {
-        self.links += 1;
-        if self.links > MOST_LINKS {
-            return Err(io::Error::from_raw_os_error(libc::ELOOP));
-        }
-        let target = target(link)?;
-        self.left.extend(steps(&target));
-        if target.is_absolute() {
-            (self.at, self.so_far, self.strangers) = (FolderHandle::root()?, PathBuf::from("/"), None);
-        }
-        Ok(())
-    }
-
-    /// Refuses a link in this folder that others can have made.
-    fn check_link(&self, name: &OsStr) -> io::Result<()> {
-        let folder = self.so_far.display();
-        let others = self.at.writers()?.map(|why| format!("{folder} {why}"));
-        others.or_else(|| self.strangers.clone()).map_or(Ok(()), |why| {
-            let link = self.so_far.join(name);
-            Err(io::Error::other(format!("{} is a link in a folder that others may write in: {why}", link.display())))
-        })
-    }
-
-    /// Keeps in mind that others may put another folder in the place of the next one.
-    fn note_strangers(&mut self) -> io::Result<()> {
-        let found = self.at.0.metadata()?;
-        self.strangers =
-            self.strangers.take().or_else(|| check_way(&found, &self.so_far).err().map(|why| why.to_string()));
-        Ok(())
-    }
-
-    fn end(self, name: OsString) -> ReachedFolder {
-        let path = if name == "." { self.so_far } else { self.so_far.join(&name) };
-        ReachedFolder { folder: self.at, name, path, strangers: self.strangers }
-    }
-}
-
-/// Why others may put another folder in the place of an open one, as the folders above it are; `path` names them in messages.
-///
-/// # Errors
-/// What the kernel says.
-pub fn strangers_above(folder: &FolderHandle, path: &Path) -> io::Result<Option<String>> {
-    let mut below = identity_of(&folder.0)?;
-    let mut above = folder.at(OsStr::new(".."), libc::O_PATH, 0);
-    for path in path.ancestors().skip(1) {
-        let Ok(at) = above else { return Ok(Some(format!("{} cannot be looked at", path.display()))) };
-        if let Err(why) = check_way(&at.metadata()?, path) {
-            return Ok(Some(why.to_string()));
-        }
-        below = identity_of(&at)?;
-        above = FolderHandle(at).at(OsStr::new(".."), libc::O_PATH, 0);
-    }
-    // The path and the folder may differ: what was checked last has to be the root.
-    let is_root = identity_of(&above?)? == below;
-    Ok((!is_root).then(|| format!("{} was moved", path.display())))
-}
-
 /// Says in words why something that is no regular file is not opened.
 fn describe_special_file(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::ELOOP) => io::Error::other("it is a link in a folder that others may write in"),
         Some(libc::ENXIO) => io::Error::other("it is a socket or a device"),
         _ => error,
-    }
-}
-
-/// The names in a path, the last first; an absolute path begins where the caller does.
-fn steps(path: &Path) -> Vec<OsString> {
-    let names = path.components().rev().filter_map(|component| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        _ => None,
-    });
-    names.collect()
-}
-
-/// Where a link that is open itself leads.
-fn target(link: &File) -> io::Result<PathBuf> {
-    let mut bytes = vec![0; libc::PATH_MAX as usize];
-    // SAFETY: the kernel writes at most so many bytes; the name is empty, so it is the open file that is read.
-    let size = unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), bytes.as_mut_ptr().cast(), bytes.len()) };
-    bytes.truncate(usize::try_from(size).map_err(|_| io::Error::last_os_error())?);
-    Ok(OsString::from_vec(bytes).into())
-}
-
-fn check_owner(found: &Metadata, path: &Path) -> Result<(), FolderError> {
-    match found.uid() {
-        0 => Ok(()),
-        owner if owner == effective_user() => Ok(()),
-        owner => Err(FolderError::Foreign(format!("{} belongs to user {owner}", path.display()))),
-    }
-}
-
-/// Whether nobody but root and this user can put another folder in the place of one in this folder.
-fn check_way(found: &Metadata, path: &Path) -> Result<(), FolderError> {
-    check_owner(found, path)?;
-    let is_group_private = found.gid() == found.uid();
-    let writers = if is_group_private { 0o002 } else { 0o022 };
-    match found.is_dir() && found.mode() & writers != 0 && found.mode() & STICKY == 0 {
-        true => Err(FolderError::Foreign(format!("other users may write in {} (chmod go-w)", path.display()))),
-        false => Ok(()),
     }
 }
 
@@ -506,6 +367,7 @@ mod tests {
     use std::os::unix::fs::{lchown, symlink};
 
     use super::*;
+    use crate::os::process::effective_user;
 
     fn refusal(path: &Path) -> String {
         match FolderHandle::own(path, false) {

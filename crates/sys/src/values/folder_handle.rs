@@ -67,10 +67,10 @@ pub struct FileIdentity {
 /// A file, folder or link as its folder has it.
 #[derive(Clone, Debug)]
 pub struct FoundFile {
-    /// Which it is.
+    /// Its identity.
     pub identity: FileIdentity,
-    /// What it is.
+    /// Its kind and size.
     pub metadata: Metadata,
-    /// Who may write it besides this user and root.
+    /// The reason why others than this user and root may write it.
     pub writers: Option<String>,
 }

@@ -37,7 +37,7 @@ pub struct PartsTask {
 pub struct PartsSource {
     /// The file as it was typed.
     pub file: PathBuf,
-    /// Which it is, and who else can have written it.
+    /// Its origin, since it contains commands.
     pub origin: FileOrigin,
     /// The text.
     pub text: String,
