@@ -14,6 +14,7 @@ pub mod clock;
 pub mod condition;
 pub mod energy;
 pub mod error;
+pub mod file_place;
 pub mod input;
 pub mod installed;
 pub mod interrupts;

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::SysError;
-use crate::input::Input;
+use crate::input::{Input, InputKind};
 use crate::os::own_files;
 use disk::{list_folder, read_file};
 use files::Files;
@@ -24,9 +24,6 @@ use folder::{Folder, Found};
 pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, called};
 pub(crate) use source::Source;
 pub(crate) use wanted::{CPUID, HWLOC_XML, NAMED, PCI_DEVICES, SCHEDULING, is_device_name, is_named_only};
-
-/// The largest archive that is read, packed or not, in bytes.
-const LARGEST_ARCHIVE_BYTES: u64 = 256 << 20;
 
 /// A machine's files: its own, or recorded ones. Paths are relative, without a leading slash: "proc/cpuinfo".
 #[derive(Debug)]
@@ -75,7 +72,7 @@ impl Root {
                 Found::Folder(folder) => Place::Folder(folder),
                 Found::Files(files) => Place::Files(files),
             },
-            false => Place::Files(archive::read(path, Input::open(path, LARGEST_ARCHIVE_BYTES)?)?),
+            false => Place::Files(archive::read(path, Input::open(path, InputKind::MachineArchive)?)?),
         };
         Ok(Self { place, path: path.to_owned() })
     }

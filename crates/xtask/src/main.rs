@@ -3,6 +3,7 @@
 
 mod arm;
 mod deny;
+mod doors;
 mod face;
 mod fuzz;
 mod programs;
@@ -38,11 +39,11 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
   unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop
   walls                   find circles between modules, commands that reach into other rooms, and code outside sys \
-that names a system
+that names a system or opens files
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
   pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests
   page-cost               how long pages of 256 cpus and of 400 runs take to make and to be painted, and how large they are
-  schema [--check]        write docs/schema/*.json from the types, or list those that are out of date
+  schema [--check]        write docs/schema/*.json from the types and the table of readers in docs/security.md, or list those that are out of date
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
   bench-output            check what reading 50 MB of output costs a trial, beside a pipe that is only drained, in turn
@@ -101,7 +102,7 @@ fn run(words: &[&str]) -> Result<bool> {
         ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
         ["unit"] => rig::unit(),
         ["rig", machine, command @ ..] => rig::boot(machine, command),
-        ["walls"] => Ok(walls::check()? & face::check()?),
+        ["walls"] => Ok(walls::check()? & doors::check()? & face::check()?),
         ["deny"] => deny::check(),
         ["pictures"] => page_chore("pictures_of_pages", &[]),
         ["page-cost"] => page_chore("cost_of_pages", &["--release"]),

@@ -11,6 +11,7 @@ use corewise_rig::Use;
 use xtask::{cargo, done, number, root};
 
 use crate::arm::{self, Part};
+use crate::doors;
 use crate::face;
 use crate::programs::{self, How, Program};
 use crate::setup;
@@ -203,7 +204,7 @@ impl Steps {
 }
 
 fn walls() -> Result<()> {
-    if walls::check()? & face::check()? { Ok(()) } else { bail!("a circle, or a wall that is open") }
+    if walls::check()? & doors::check()? & face::check()? { Ok(()) } else { bail!("a circle, or a wall that is open") }
 }
 
 fn lint() -> Result<()> {

@@ -40,9 +40,8 @@ pub fn latest_survey(machine: &Machine, settings: &Settings, will_do: impl Fn(&S
 /// # Errors
 /// Those of the store.
 pub fn to_write(path: &Path, settings: &Settings) -> corewise_store::Result<Store> {
-    if is_checked(path, settings) {
-        to_read(path, settings)?;
-    }
+    // Read as a whole before it is written to.
+    to_read(path, settings)?;
     if settings.named_store.is_none() {
         // Made by a corewise that let others read it.
         let _ = files::make_private(path);
@@ -61,7 +60,7 @@ fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<St
     let store = Store::open_to_read(path)?;
     if let Some(store) = &store {
         say_renumbered(store);
-        if is_checked(path, settings) {
+        if is_checked(store, settings) {
             store.check()?;
         }
     }
@@ -70,8 +69,8 @@ fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<St
 
 /// Whether a store is read as a whole before anything else: one that was named, or that others may write. The user's own at its
 /// usual place is checked by `corewise doctor`, since it may be large.
-fn is_checked(path: &Path, settings: &Settings) -> bool {
-    settings.named_store.is_some() || files::writers(path).is_ok_and(|others| others.is_some())
+fn is_checked(store: &Store, settings: &Settings) -> bool {
+    settings.named_store.is_some() || store.origin().writers().is_some()
 }
 
 /// The opening that brings a store up to date is the only one that knows.

@@ -6,7 +6,8 @@ use clap::Args;
 use corewise_model::Machine;
 use corewise_model::interrupt::device::DeviceInterrupt;
 use corewise_model::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
-use corewise_sys::{Root, SysError, input, irq};
+use corewise_sys::input::{self, InputKind};
+use corewise_sys::{Root, SysError, irq};
 
 use super::failure::{Exit, Failure};
 use super::placing::shortened;
@@ -127,7 +128,7 @@ pub fn interrupts(choice: &MachineChoice) -> Vec<DeviceInterrupt> {
 }
 
 fn described(path: &Path) -> Result<MachineFile, Failure> {
-    let text = input::settings(path).map_err(|error| {
+    let text = input::read_text(path, InputKind::MachineFile).map_err(|error| {
         Failure::unavailable(error)
             .next("Expected a machine file; `corewise topology --machine list` shows the built-in machines.")
     })?;

@@ -7,7 +7,7 @@ use corewise_lab::placing::Known as _;
 use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
 use corewise_model::placement::Context;
 use corewise_model::{CpuSet, Machine};
-use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::input::{Input, InputKind};
 use corewise_sys::processes::HAVE_CONTROL_GROUPS;
 use corewise_sys::{files, output};
 
@@ -143,7 +143,7 @@ impl Rules {
         let after = corewise_model::keep::added(&before, rule).map_err(|error| unedited(&file, &error))?;
         self.parsed(&file, &after)?;
         if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| unwritten(&file, &error))?;
+            output::make_folder(folder).map_err(|error| unwritten(&file, &error))?;
         }
         output::replace(&file, after.as_bytes()).map_err(|error| unwritten(&file, &error))?;
         Ok(file)
@@ -201,8 +201,8 @@ fn needs_control_groups(rule: &Rule) -> bool {
 
 /// The text of a file of rules that nobody else can have written.
 fn text(file: &Path) -> Result<String, Failure> {
-    let input = Input::open(file, SETTINGS_BYTES).map_err(Failure::unavailable)?;
-    if let Some(why) = input.writers() {
+    let input = Input::open(file, InputKind::Rules).map_err(Failure::unavailable)?;
+    if let Some(why) = input.origin().writers() {
         return Err(Failure::unavailable(format!(
             "the rules in {} do not count: {why}, so somebody else can have written them",
             file.display()

@@ -17,7 +17,7 @@ use corewise_model::trial::{Arm, ArmMemory, LOAD, Observed, Outcome, Workload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution};
-use corewise_sys::input::{self, Input, METRIC_BYTES};
+use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::memory_policy::Policy;
 use corewise_sys::thread::process_cpu_time;
 
@@ -130,7 +130,7 @@ impl<'a> ProcessRunner<'a> {
         // What lies there afterwards was written in this run.
         input::remove(file).map_err(|error| io::Error::other(error.to_string()))?;
         let executed = execution.run(&mut |_| {})?;
-        match Input::open(file, METRIC_BYTES).and_then(Input::bytes) {
+        match Input::open(file, InputKind::MetricFile).and_then(Input::bytes) {
             Ok(bytes) => searches.add(&bytes),
             Err(error) => return Ok((executed, vec![Found::Unreadable(error.to_string()); self.searches.len()])),
         }

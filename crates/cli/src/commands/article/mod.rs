@@ -9,7 +9,8 @@ use std::path::Path;
 
 use corewise_model::Machine;
 use corewise_model::article::{Article, BUILT_IN};
-use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::file_place::FileOrigin;
+use corewise_sys::input::{Input, InputKind};
 use serde_json::Value;
 
 use crate::shell::failure::{Exit, Failure};
@@ -34,15 +35,17 @@ impl Run for ArticleArguments {
             show(settings, || ArticlesDocument::new(false, &unmade), || list(&articles, settings.width))?;
             return Ok(Exit::Done);
         };
-        let (texts, writers) = texts(name)?;
+        let (texts, origin) = texts(name)?;
         if self.print {
             let all: Vec<&str> = texts.iter().map(|(_, text)| text.trim_end()).collect();
             return print_text(&all.join("\n\n")).map(|()| Exit::Done);
         }
         let articles: Vec<Article> = texts.iter().map(|(name, text)| read(name, text)).collect::<Result<_, _>>()?;
         let steps = articles.iter().flat_map(|article| &article.steps);
-        let (content, lines) = (texts[0].1.as_bytes(), steps.map(|step| step.command.join(" ")).collect());
-        Commands { file: Path::new(name), writers, content, lines }.check(settings)?;
+        if let Some(origin) = &origin {
+            let (content, lines) = (texts[0].1.as_bytes(), steps.map(|step| step.command.join(" ")).collect());
+            Commands { file: Path::new(name), origin, imported: None, content, lines }.check(settings)?;
+        }
         let making = Making { machine: this_machine()?, quick: self.quick, itself: Itself::new(settings)?, settings };
         let mut made = Vec::new();
         for article in &articles {
@@ -61,8 +64,8 @@ impl Run for ArticleArguments {
 /// An article's name and its text.
 type Text = (String, String);
 
-/// The texts of what was named, each with its name; and who else can have written them, as [`Input::writers`] says.
-fn texts(name: &str) -> Result<(Vec<Text>, Option<String>), Failure> {
+/// The texts of what was named, each with its name; and the file that they were read from, if any.
+fn texts(name: &str) -> Result<(Vec<Text>, Option<FileOrigin>), Failure> {
     let held: Vec<Text> = BUILT_IN
         .iter()
         .filter(|(held, _)| name == "all" || name == *held)
@@ -71,12 +74,12 @@ fn texts(name: &str) -> Result<(Vec<Text>, Option<String>), Failure> {
     if !held.is_empty() {
         return Ok((held, None));
     }
-    let read = Input::open(Path::new(name), SETTINGS_BYTES).and_then(|input| Ok((input.writers(), input.text()?)));
-    let (writers, text) = read.map_err(|error| {
+    let read = Input::open(Path::new(name), InputKind::Article).and_then(Input::text_with_origin);
+    let (text, origin) = read.map_err(|error| {
         let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
         Failure::usage(error).next(format!("Built-in articles: {}. Others are files.", names.join(", ")))
     })?;
-    Ok((vec![(name.to_owned(), text)], writers))
+    Ok((vec![(name.to_owned(), text)], Some(origin)))
 }
 
 fn read(name: &str, text: &str) -> Result<Article, Failure> {

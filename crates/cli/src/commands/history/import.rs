@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use corewise_sys::input::Input;
+use corewise_sys::input::{Input, InputKind};
 use corewise_sys::limits::limit_this_process;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
     let History::At(path) = &settings.history else {
         return Err(Failure::usage("a history is needed to import into").next("Name one with --store PATH."));
     };
-    let page = Input::open(file, PAGE_BYTES).and_then(Input::text).map_err(Failure::unavailable)?;
+    let page = Input::open(file, InputKind::ReportPage).and_then(Input::text).map_err(Failure::unavailable)?;
     if elements(&page).next().is_none() {
         return Err(Failure::unavailable(format!("{name} holds no result"))
             .next("A page of `corewise report` holds the results that it shows."));

@@ -16,7 +16,7 @@ use corewise_model::memory::compare::compare;
 use corewise_model::memory::plan::Plan;
 use corewise_model::memory::{MemoryMap, hwloc, import};
 use corewise_model::{Artifact as _, CpuSet, Machine};
-use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::input::{Input, InputKind};
 
 use crate::draw::csv;
 use crate::draw::page::{Story, WIDTH};
@@ -111,7 +111,7 @@ fn imported(path: &Path, machine: Option<&Path>) -> Result<MemoryMap, Failure> {
     let help = "Give the output of `mlc` or `numactl -H`; with --machine NAME|FILE the machine that it is of.";
     let unreadable =
         |what: &dyn std::fmt::Display| Failure::unavailable(format!("{}: {what}", path.display())).next(help);
-    let lines = Input::open(path, SETTINGS_BYTES).and_then(Input::lines);
+    let lines = Input::open(path, InputKind::MemoryTable).and_then(Input::lines);
     // Such an error names the file itself.
     let lines = lines.map_err(|error| Failure::unavailable(error).next(help))?;
     let text: Vec<String> = lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();

@@ -2,12 +2,13 @@
 
 pub mod document;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
 use corewise_sys::Root;
+use corewise_sys::output::OutputPlace;
 use corewise_sys::record::{Packing, record};
 
 use crate::draw::number::bytes;
@@ -55,10 +56,10 @@ impl Run for RecordArguments {
         if output == Path::new("-") {
             return to_standard_output(packing.unwrap_or(Packing::Tar), settings);
         }
-        let file = created(output)?;
-        let size_bytes = written(file, packing.unwrap_or_else(|| Packing::of(output))).inspect_err(|_| {
+        let (place, file) = created(output)?;
+        let size_bytes = written(&file, packing.unwrap_or_else(|| Packing::of(output))).inspect_err(|_| {
             // Half a recording is of no use; it was created here a moment ago.
-            let _ = fs::remove_file(output);
+            place.remove(&file);
         })?;
         let name = output.display().to_string();
         show(settings, || RecordDocument::new(name.clone(), size_bytes), || screen(&name, size_bytes, settings.width))?;
@@ -82,8 +83,9 @@ fn to_standard_output(packing: Packing, settings: &Settings) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn created(output: &Path) -> Result<File, Failure> {
-    OpenOptions::new().write(true).create_new(true).open(output).map_err(|error| {
+fn created(output: &Path) -> Result<(OutputPlace, File), Failure> {
+    let made = OutputPlace::reach(output).and_then(|place| place.create_new().map(|file| (place, file)));
+    made.map_err(|error| {
         let failure = Failure::unavailable(format!("cannot write {}: {error}", output.display()));
         match error.kind() {
             ErrorKind::AlreadyExists => {
@@ -94,7 +96,7 @@ fn created(output: &Path) -> Result<File, Failure> {
     })
 }
 
-fn written(file: File, packing: Packing) -> Result<u64, Failure> {
+fn written(file: &File, packing: Packing) -> Result<u64, Failure> {
     let mut writer = BufWriter::new(file);
     record(&Root::live(), &mut writer, packing).map_err(Failure::unavailable)?;
     let size = writer.flush().and_then(|()| writer.get_ref().metadata()).map(|metadata| metadata.len());

@@ -8,7 +8,7 @@ use std::path::Path;
 use corewise_model::Machine;
 use corewise_model::keep::Rule;
 use corewise_store::Store;
-use corewise_sys::output;
+use corewise_sys::output::{self, OutputPlace};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -61,8 +61,8 @@ impl Run for ReportArguments {
             print_form(&html)?;
             return Ok(Exit::Done);
         };
-        output::replace(&file, html.as_bytes())
-            .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.display())))?;
+        file.replace(html.as_bytes())
+            .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.path().display())))?;
         let figures = figures.unwrap_or_default();
         let name = self.output.display().to_string();
         let screen = || {
@@ -89,8 +89,8 @@ impl Run for ReportArguments {
 }
 
 /// Looks whether a file can be there, without making it.
-fn place(option: &str, path: &Path) -> Result<std::path::PathBuf, Failure> {
-    output::place(path).map_err(|why| {
+fn place(option: &str, path: &Path) -> Result<OutputPlace, Failure> {
+    OutputPlace::find(path).map_err(|why| {
         Failure::unavailable(format!("{option} {}: {why}", path.display()))
             .next("Choose a file in a folder that you may write to.")
     })
@@ -147,7 +147,7 @@ fn rules(sections: &[Section], settings: &Settings) -> Option<(Vec<Rule>, Machin
 /// Writes each figure as a file of its own; their names.
 fn write_figures(page: &Page, folder: &Path) -> Result<Vec<String>, Failure> {
     let refused = |error| Failure::unavailable(format!("cannot write to {}: {error}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(refused)?;
+    output::make_folder(folder).map_err(refused)?;
     let mut names: Vec<String> = Vec::new();
     for section in &page.sections {
         for figure in section.story.figures() {

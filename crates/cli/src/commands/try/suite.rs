@@ -34,7 +34,7 @@ use document::SuiteDocument;
 
 /// Makes a session of a suite.
 pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
-    let Source { suite, folder, text, writers } = suite::read(&task.source).map_err(|error| {
+    let Source { suite, folder, text, origin } = suite::read(&task.source).map_err(|error| {
         Failure::usage(error)
             .next("The built-in suites are `review` and `workloads`; docs/trying.md explains how to write one.")
     })?;
@@ -47,8 +47,10 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
         let command = Some(benchmark.command.join(" "));
         [script(&benchmark.setup), removed, command, script(&benchmark.cleanup)].into_iter().flatten()
     });
-    let (file, content) = (Path::new(&task.source), text.as_bytes());
-    Commands { file, writers, content, lines: lines.collect() }.check(settings)?;
+    if let Some(origin) = &origin {
+        let file = Path::new(&task.source);
+        Commands { file, origin, imported: None, content: text.as_bytes(), lines: lines.collect() }.check(settings)?;
+    }
     let _lock = lock::take(settings)?;
     let machine = this_machine()?;
     let earlier = if task.resumes { parts(&suite, &machine, settings)? } else { Vec::new() };
@@ -188,6 +190,6 @@ fn parts(suite: &Suite, machine: &Machine, settings: &Settings) -> Result<Vec<Be
         }
     }
     let experiments: Vec<&Experiment> = parts.iter().map(|part| &part.experiment).collect();
-    begin::check_owner(path, &experiments, settings)?;
+    begin::check_owner(&store, &experiments, settings)?;
     if parts.is_empty() { Err(nothing()) } else { Ok(parts) }
 }

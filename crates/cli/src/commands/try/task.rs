@@ -21,7 +21,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::placing;
 use crate::shell::tip::in_shell;
 pub use live::LiveTask;
-pub use parts::PartsTask;
+pub use parts::{PartsSource, PartsTask};
 pub use threads::ThreadTable;
 
 /// A session of an experiment.

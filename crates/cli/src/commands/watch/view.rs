@@ -94,13 +94,21 @@ impl View {
         }
     }
 
-    /// Shows a moment of a recording, of which the trails are those before it.
-    pub fn show(&mut self, frames: &[Frame], index: usize) {
+    /// Begins the trails anew, with the moments of a recording before one that is shown.
+    pub fn begin_trails(&mut self) {
         self.trails = Trails::default();
-        let first = index.saturating_sub(300);
-        frames[first..=index].iter().for_each(|frame| self.trails.add(frame));
-        self.frame = frames[index].clone();
-        self.place = Some((index + 1, frames.len()));
+    }
+
+    /// Adds a moment to the trails, and does not show it.
+    pub fn add_to_trails(&mut self, frame: &Frame) {
+        self.trails.add(frame);
+    }
+
+    /// Shows the next moment of a recording: its number from 1, of how many.
+    pub fn show(&mut self, frame: Frame, place: (usize, usize)) {
+        self.trails.add(&frame);
+        self.frame = frame;
+        self.place = Some(place);
     }
 
     /// Folds the machine so that it takes no more than so many rows, unless a key folded something.
