@@ -32,7 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let _ = read::<Conducted>(bytes);
     if let Ok(recording) = input::json::<Recording>(bytes)
-        && recording.survey.check().is_ok()
+        && recording.check().is_ok()
     {
         let _ = recording.replayed().conclude();
     }

@@ -169,7 +169,7 @@ pub struct Point {
 /// Most cells that a map may have measured: [`plan`] visits some of each distance, and a table of another tool has the square of its nodes.
 const MOST_CELLS: usize = 4096;
 /// Most pairs of a last-level cache and a node on its machine: a cost is concluded for each.
-const MOST_COSTS: usize = 1 << 15;
+const MOST_COSTS: usize = 1 << 14;
 
 impl MemoryMap {
     /// The cell of an initiator's cpu and a node.

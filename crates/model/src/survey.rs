@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 pub mod conclude;
 pub mod devices;
 
+use crate::artifact::{Artifact as _, check_numbers};
 use crate::attribution::{CpuStalls, Perturbation, divide, perturbation, settle};
 use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::interrupt::plain_name;
 use crate::links::Links;
 use crate::period;
-use crate::stall::{EventSource, Surroundings, Visit};
+use crate::stall::{EventSource, Stall, Surroundings, Visit};
 use crate::{Gap, Machine};
 
 /// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.
@@ -69,6 +70,23 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Says what is wrong with a recording that comes from a file.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn check(&self) -> Result<(), String> {
+        self.survey.check()?;
+        check_numbers(&(&self.surroundings, &self.visits))?;
+        let is_wrong = |visit: &&Visit| {
+            let is_backward = |stall: &Stall| stall.begin_ns > stall.end_ns;
+            visit.begin_ns > visit.end_ns || visit.stalls.iter().any(is_backward)
+        };
+        match self.visits.iter().find(is_wrong) {
+            Some(visit) => Err(format!("a visit to cpu {} ends before it begins", visit.cpu)),
+            None => Ok(()),
+        }
+    }
+
     /// The survey, with the causes computed anew.
     pub fn replayed(&self) -> Survey {
         let divided: Vec<_> = self.visits.iter().map(|visit| divide(visit, &self.surroundings)).collect();

@@ -9,7 +9,7 @@ const MOST_NODES: usize = 1024;
 /// Most caches that a cpu is in: two on the first level, one on each of the others, and as many again.
 const MOST_CACHES_OF_A_CPU: usize = 10;
 /// Most devices of a machine, and most costs of its memory.
-const MOST_OTHERS: usize = 65_536;
+const MOST_OTHERS: usize = 1 << 14;
 
 impl Machine {
     /// Says what is wrong with a machine that comes from a file.

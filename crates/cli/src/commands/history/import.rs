@@ -94,7 +94,7 @@ fn rehearse_apart(page: &str) -> Result<Result<(), String>, Failure> {
     Ok(match done.status.code() {
         Some(code) if code == Exit::Done as i32 => Ok(()),
         Some(code) if code == Exit::Unavailable as i32 => {
-            Err(said.trim_end().strip_prefix("error: ").unwrap_or(&said).to_owned())
+            Err(said.trim_end().split_once("error: ").map_or(&*said, |(_, why)| why).to_owned())
         }
         _ => Err(format!(
             "it cannot be shown with {} MiB of memory and in {PROCESSOR_S} s of processor time",

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
 use std::path::Path;
 
-use corewise_model::Artifact as _;
 use corewise_model::survey::Recording;
 use corewise_sys::input::{self, Input, InputKind, Weighed};
 use corewise_sys::output::OutputPlace;
@@ -65,6 +64,6 @@ pub fn read(path: &Path) -> Result<Recording, Failure> {
         let what = format!("{} is a different kind of file: {}, not {SCHEMA}", path.display(), found.schema);
         return Err(Failure::unavailable(what).next("A newer corewise may read it."));
     }
-    found.recording.survey.check().map_err(|why| Failure::unavailable(format!("{}: {why}", path.display())))?;
+    found.recording.check().map_err(|why| Failure::unavailable(format!("{}: {why}", path.display())))?;
     Ok(found.recording)
 }
