@@ -14,7 +14,7 @@ use corewise_sys::{affinity, cpuset};
 type Identity = (u32, u64);
 
 /// So many changes are written down at once: that many more than there are threads may be open.
-const MAX_CHANGES_AT_ONCE: usize = 500;
+pub const MAX_CHANGES_AT_ONCE: usize = 500;
 /// So many masks of a thread are remembered, the latest.
 const MAX_MASKS_OF_A_THREAD: usize = 8;
 

@@ -387,7 +387,9 @@ impl Daemon<'_> {
         let author = |thread| authors.map_or(Author::Unknown, |authors| authors.of(thread, id));
         let actions = self.keeper.look(&process, now, &author);
         let (places, back): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(|action| action.cpus.is_some());
-        self.hands.give_back(&back);
+        // Others get back what they had afterwards, which may take long, if the journal has room for both.
+        let comes_last = places.len() <= hands::MAX_CHANGES_AT_ONCE;
+        self.hands.give_back(if comes_last { &[] } else { &back });
         let identity = corewise_sys::process::Process { id, start_ticks: process.start_ticks };
         for (action, outcome) in places.iter().zip(self.hands.place(identity, &process.reachable, &places)) {
             if let Some(outcome) = outcome {
@@ -395,6 +397,7 @@ impl Daemon<'_> {
                 self.keeper.settle(action, outcome, now);
             }
         }
+        self.hands.give_back(if comes_last { &back } else { &[] });
         self.log_news(&process, now);
         !places.is_empty() && task::has_other_than(id, process.threads.len())
     }
