@@ -333,10 +333,8 @@ impl Sum {
                 _ => wall_time(executed),
             };
             if let Err(change) = self.add_run(at, run) {
-                let workload = &runner.workload;
-                let metric = std::iter::once(&workload.metric).chain(&workload.guards).nth(at);
-                let name = metric.map_or("", |metric| metric.name.as_str());
-                return self.fail(format!("{name} {change}"), last_lines(&executed.output));
+                let why = format!("{} {change}", runner.workload.describe_metric(at));
+                return self.fail(why, last_lines(&executed.output));
             }
         }
     }
@@ -375,7 +373,9 @@ impl Sum {
     fn ran(self, repeats: u32) -> Ran {
         let means: Vec<Option<f64>> = self.runs.iter().map(|runs| mean_of_runs(runs)).collect();
         let made = if self.failure.is_some() { self.runs[0].len() as f64 + 1.0 } else { f64::from(repeats) };
-        let readings = self.runs.iter().map(|runs| MetricReading::from_runs(runs)).collect::<Option<_>>();
+        let readings: Option<Vec<MetricReading>> =
+            self.runs.iter().map(|runs| MetricReading::from_runs(runs)).collect();
+        let are_lines = |readings: &Vec<MetricReading>| readings.iter().any(|reading| !reading.runs.is_empty());
         let mut observed = self.observed;
         observed.wall_s = self.wall_s / made;
         observed.gigahertz = mean(&self.gigahertz);
@@ -386,7 +386,7 @@ impl Sum {
                 Outcome::Value,
             ),
         };
-        Ran { outcome, guards: means[1..].to_vec(), readings: readings.unwrap_or_default(), observed }
+        Ran { outcome, guards: means[1..].to_vec(), readings: readings.filter(are_lines).unwrap_or_default(), observed }
     }
 }
 

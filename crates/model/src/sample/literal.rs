@@ -42,7 +42,7 @@ fn keep_longest(longest: &mut String, run: &mut String) {
     }
 }
 
-type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+type PatternRest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 /// Whether a "|" stands outside of all groups and classes.
 fn has_choice(pattern: &str) -> bool {
@@ -60,7 +60,7 @@ fn has_choice(pattern: &str) -> bool {
 }
 
 /// Passes over a class of characters, whose "[" was read.
-fn skip_class(rest: &mut Rest<'_>) -> Option<char> {
+fn skip_class(rest: &mut PatternRest<'_>) -> Option<char> {
     rest.next_if_eq(&'^');
     rest.next_if_eq(&']');
     while let Some(next) = rest.next() {
@@ -75,7 +75,7 @@ fn skip_class(rest: &mut Rest<'_>) -> Option<char> {
 }
 
 /// Passes over a group, whose "(" was read.
-fn skip_group(rest: &mut Rest<'_>) -> Option<char> {
+fn skip_group(rest: &mut PatternRest<'_>) -> Option<char> {
     while let Some(next) = rest.next() {
         match next {
             '\\' => drop(rest.next()),
@@ -89,7 +89,7 @@ fn skip_group(rest: &mut Rest<'_>) -> Option<char> {
 }
 
 /// Passes over the counts of "{2,3}".
-fn skip_counts(sign: char, rest: &mut Rest<'_>) {
+fn skip_counts(sign: char, rest: &mut PatternRest<'_>) {
     if sign == '{' {
         let _ = rest.find(|next| *next == '}');
     }
