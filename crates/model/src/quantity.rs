@@ -46,10 +46,10 @@ pub enum QuantityError {
 const MAX_REPEATED_CHARS: usize = 40;
 
 /// The reason why a number is refused, before its text is known.
-pub(crate) type Refusal = Option<&'static str>;
+pub(crate) type RefusalReason = Option<&'static str>;
 
 impl QuantityError {
-    fn new(text: &str, why: Refusal) -> Self {
+    fn new(text: &str, why: RefusalReason) -> Self {
         let text: String = text.trim().chars().take(MAX_REPEATED_CHARS).collect();
         match why {
             Some(why) => Self::Unclear { text, why },
@@ -96,7 +96,7 @@ impl MeasuredQuantity {
     }
 }
 
-fn read_prefix(text: &str, fields_begin: Option<usize>) -> Result<(MeasuredQuantity, usize), Refusal> {
+fn read_prefix(text: &str, fields_begin: Option<usize>) -> Result<(MeasuredQuantity, usize), RefusalReason> {
     if let Some((seconds, end)) = duration::scan_clock(text)? {
         return Ok((MeasuredQuantity { value: seconds, unit: QuantityUnit::seconds() }, end));
     }

@@ -260,6 +260,14 @@ impl Workload {
         if all.is_empty() { all } else { [all, vec![last.to_owned()]].concat() }
     }
 
+    /// The metric (the first), or a guard (from 1 on), for a message: "its guard p99".
+    pub fn describe_metric(&self, at: usize) -> String {
+        match at.checked_sub(1).and_then(|guard| self.guards.get(guard)) {
+            Some(guard) => format!("its guard {}", guard.name),
+            None => format!("its metric {}", self.metric.name),
+        }
+    }
+
     /// Whether what is placed goes on from trial to trial, so that one may leave something behind for the next.
     pub fn goes_on(&self) -> bool {
         self.live.is_some() || self.parts.as_ref().is_some_and(|parts| parts.keep_started)

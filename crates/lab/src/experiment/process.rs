@@ -367,10 +367,8 @@ impl Sum {
                 _ => wall_time(executed),
             };
             if let Err(change) = self.add_run(at, run) {
-                let workload = &runner.workload;
-                let metric = std::iter::once(&workload.metric).chain(&workload.guards).nth(at);
-                let name = metric.map_or("", |metric| metric.name.as_str());
-                return self.fail(format!("{name} {change}"), last_lines(&executed.output));
+                let why = format!("{} {change}", runner.workload.describe_metric(at));
+                return self.fail(why, last_lines(&executed.output));
             }
         }
     }
@@ -411,7 +409,9 @@ impl Sum {
         let means: Vec<Option<f64>> = self.runs.iter().map(|runs| mean_of_runs(runs)).collect();
         let made = self.runs[0].len() + usize::from(self.failure.is_some());
         let repeats = u32::try_from(made).unwrap_or(u32::MAX).max(1);
-        let readings = self.runs.iter().map(|runs| MetricReading::from_runs(runs)).collect::<Option<_>>();
+        let readings: Option<Vec<MetricReading>> =
+            self.runs.iter().map(|runs| MetricReading::from_runs(runs)).collect();
+        let are_lines = |readings: &Vec<MetricReading>| readings.iter().any(|reading| !reading.runs.is_empty());
         let mut observed = self.observed;
         observed.wall_s = self.wall_s / f64::from(repeats);
         observed.gigahertz = mean(&self.gigahertz);
@@ -422,7 +422,8 @@ impl Sum {
                 Outcome::Value,
             ),
         };
-        Ran { repeats, outcome, guards: means[1..].to_vec(), readings: readings.unwrap_or_default(), observed }
+        let readings = readings.filter(are_lines).unwrap_or_default();
+        Ran { repeats, outcome, guards: means[1..].to_vec(), readings, observed }
     }
 }
 

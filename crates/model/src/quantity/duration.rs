@@ -1,16 +1,16 @@
-//! Durations of several parts: "12:30", "1:02:03", "0m1.231s", "1h02m", "1m 23s".
+//! Durations of several parts: "12:30", "1:02:03", "0m1.231s", "1h02m", "1m 23s", "1 min 23 s".
 
-use super::Refusal;
+use super::RefusalReason;
 use super::number::{ScannedNumber, count_digits, is_blank, scan_number};
 use super::unit::time_factor_s;
 
-const NO_DURATION: Refusal = Some("it is neither a number nor a duration such as 12:30 or 1:02:03");
-const NO_PARTS: Refusal = Some("its parts are not those of a duration such as 1h02m or 0m1.231s");
+const NO_DURATION: RefusalReason = Some("it is neither a number nor a duration such as 12:30 or 1:02:03");
+const NO_PARTS: RefusalReason = Some("its parts are not those of a duration such as 1h02m or 0m1.231s");
 /// Shortest part that others may follow behind a space: "1s 234ms".
 const SHORTEST_SPACED_S: f64 = 1.0;
 
 /// Reads "12:30" and "1:02:03.5" as seconds, with the byte behind them; `None` if no colon joins digits there.
-pub(super) fn scan_clock(text: &str) -> Result<Option<(f64, usize)>, Refusal> {
+pub(super) fn scan_clock(text: &str) -> Result<Option<(f64, usize)>, RefusalReason> {
     let mut end = count_digits(text);
     let joins = |at: usize| text[at..].strip_prefix(':').is_some_and(|rest| count_digits(rest) > 0);
     if end == 0 || !joins(end) {
@@ -45,15 +45,23 @@ fn word_of(text: &str) -> &str {
     &text[..text.find(|character: char| !character.is_alphabetic()).unwrap_or(text.len())]
 }
 
+/// Length of the one blank that may stand at a byte.
+fn blank_at(text: &str, at: usize) -> usize {
+    text[at..].chars().next().filter(|blank| is_blank(*blank)).map_or(0, char::len_utf8)
+}
+
 /// Reads the parts behind a first number as seconds, with the byte behind them; `None` if there is one part only.
-pub(super) fn scan_parts(text: &str, first: &ScannedNumber) -> Result<Option<(f64, usize)>, Refusal> {
+pub(super) fn scan_parts(text: &str, first: &ScannedNumber) -> Result<Option<(f64, usize)>, RefusalReason> {
     let (mut part, mut end, mut seconds, mut parts) = (*first, first.end, 0.0, 0);
+    let mut is_glued;
     loop {
-        let word = word_of(&text[end..]);
+        let blank = blank_at(text, end);
+        let word = word_of(&text[end + blank..]);
         let Some(factor) = time_factor_s(word) else {
             return if parts == 0 { Ok(None) } else { Err(NO_PARTS) };
         };
-        (seconds, parts, end) = (seconds + part.value * factor, parts + 1, end + word.len());
+        is_glued = blank == 0;
+        (seconds, parts, end) = (seconds + part.value * factor, parts + 1, end + blank + word.len());
         let Some((next, next_end, next_factor)) = next_part(text, end, factor) else { break };
         // A fraction, or a longer part behind a shorter one: columns of a table, or nonsense.
         if !part.is_whole || next_factor >= factor {
@@ -62,7 +70,7 @@ pub(super) fn scan_parts(text: &str, first: &ScannedNumber) -> Result<Option<(f6
         (part, end) = (next, next_end.at);
     }
     let is_cut_off = text[end..].starts_with(|character: char| character.is_ascii_digit());
-    if is_cut_off { Err(NO_PARTS) } else { Ok((parts > 1).then_some((seconds, end))) }
+    if is_cut_off && is_glued { Err(NO_PARTS) } else { Ok((parts > 1).then_some((seconds, end))) }
 }
 
 /// The byte behind a part's number, and whether the part follows without a space.
@@ -73,7 +81,7 @@ struct PartEnd {
 
 /// Reads the next part's number and the factor of its unit; `None` if none follows.
 fn next_part(text: &str, end: usize, factor: f64) -> Option<(ScannedNumber, PartEnd, f64)> {
-    let blank = text[end..].chars().next().filter(|blank| is_blank(*blank)).map_or(0, char::len_utf8);
+    let blank = blank_at(text, end);
     let begin = end + blank;
     let is_digit = text[begin..].starts_with(|character: char| character.is_ascii_digit());
     if !is_digit || (blank > 0 && factor < SHORTEST_SPACED_S) {
@@ -81,6 +89,6 @@ fn next_part(text: &str, end: usize, factor: f64) -> Option<(ScannedNumber, Part
     }
     let number = scan_number(&text[begin..], None).ok()?;
     let at = begin + number.end;
-    let next_factor = time_factor_s(word_of(&text[at..]))?;
+    let next_factor = time_factor_s(word_of(&text[at + blank_at(text, at)..]))?;
     Some((ScannedNumber { end: at, ..number }, PartEnd { at, is_glued: blank == 0 }, next_factor))
 }

@@ -1,10 +1,10 @@
 //! Numbers as programs print them: with thousands, a fraction, an exponent.
 
-use super::Refusal;
+use super::RefusalReason;
 
-const COMMA: Refusal = Some("a comma may separate thousands (\"12,400\") or a fraction (\"1,5\")");
-const GROUPS: Refusal = Some("its groups of digits are not thousands");
-const SEVERAL: Refusal = Some("it has several points, dashes or commas, like a version, a date or a range");
+const COMMA: RefusalReason = Some("a comma may separate thousands (\"12,400\") or a fraction (\"1,5\")");
+const GROUPS: RefusalReason = Some("its groups of digits are not thousands");
+const SEVERAL: RefusalReason = Some("it has several points, dashes or commas, like a version, a date or a range");
 
 /// A number at the beginning of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +31,7 @@ fn begins_with_digit(text: &str) -> bool {
 }
 
 /// Reads the number that a text begins with. From `fields_begin` on, a comma or a blank separates fields and no thousands.
-pub(super) fn scan_number(text: &str, fields_begin: Option<usize>) -> Result<ScannedNumber, Refusal> {
+pub(super) fn scan_number(text: &str, fields_begin: Option<usize>) -> Result<ScannedNumber, RefusalReason> {
     let sign = text.chars().next().filter(|sign| "+-\u{2212}".contains(*sign));
     let begin = sign.map_or(0, char::len_utf8);
     let whole_end = begin + scan_thousands(&text[begin..], fields_begin.map(|at| at.saturating_sub(begin)))?;
@@ -54,7 +54,7 @@ fn is_of_number(character: char) -> bool {
 }
 
 /// Length of the digits in front of a fraction, with their separators of thousands.
-fn scan_thousands(text: &str, fields_begin: Option<usize>) -> Result<usize, Refusal> {
+fn scan_thousands(text: &str, fields_begin: Option<usize>) -> Result<usize, RefusalReason> {
     let first = count_digits(text);
     let mut end = first;
     let mut separator = None;
@@ -93,7 +93,7 @@ fn scan_exponent(text: &str) -> usize {
 }
 
 /// Refuses a number that goes on in a way that no number does.
-fn check_end(rest: &str, has_fraction: bool, is_at_fields: bool) -> Result<(), Refusal> {
+fn check_end(rest: &str, has_fraction: bool, is_at_fields: bool) -> Result<(), RefusalReason> {
     let mut characters = rest.chars();
     let (next, is_digit) = (characters.next(), begins_with_digit(characters.as_str()));
     match next {

@@ -23,7 +23,7 @@ pub struct QuotedQuantity {
 impl QuotedQuantity {
     /// A quantity that was read in a line, at this byte.
     pub fn new(quantity: MeasuredQuantity, line: &str, at: usize) -> Self {
-        Self { quantity, line: excerpt(line, at) }
+        Self { quantity, line: shorten_line(line, at) }
     }
 
     /// The same in another unit, or why it does not convert.
@@ -62,7 +62,7 @@ impl UnitChange {
 }
 
 /// A line of a bounded length, without control characters.
-fn excerpt(line: &str, at: usize) -> String {
+fn shorten_line(line: &str, at: usize) -> String {
     let line = line.replace(char::is_control, " ");
     let characters = line.chars().count();
     if characters <= MAX_LINE_CHARS {

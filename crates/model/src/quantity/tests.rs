@@ -141,6 +141,28 @@ const LINES: &[(&str, &str, &str)] = &[
     ("average=Average FPS.*: ([0-9.]+)", "Average FPS (97th): 143.7", "143.7"),
     ("frametime=^[0-9.]+,([0-9.]+),", "143.7,6.958,12,80,65,0,0", "6.958"),
     ("fps=^([0-9.]+),", "143,120,12,80,65,0,0", "143"),
+    (
+        "longjmp=longjmp +([0-9.]+)",
+        "stress-ng: metrc: [20] longjmp   924.65 nanosecs per longjmp call (geometric mean of 8 instances)",
+        "924.65 ns/longjmp",
+    ),
+    (
+        "matrix=matrix +([0-9.]+)",
+        "stress-ng: metrc: [20] matrix   352460.80 add matrix ops per sec (harmonic mean of 99 instances)",
+        "352460.8 add matrix ops/s",
+    ),
+    // ab, mbw, x265, blender
+    ("Time per request", "Time per request:       0.810 [ms] (mean)", "0.81 ms"),
+    ("Transfer rate", "Transfer rate:          123.45 [Kbytes/sec] received", "123.45 kB/s"),
+    ("Copy", "AVG Method: MEMCPY Elapsed: 0.01234 MiB: 128.0 Copy: 10373.000 MiB/s", "10373 MiB/s"),
+    ("Elapsed", "AVG Method: MEMCPY Elapsed: 0.01234 MiB: 128.0 Copy: 10373.000 MiB/s", "0.01234"),
+    (
+        "bitrate=, ([0-9.]+) kb/s",
+        "encoded 600 frames in 4.86s (123.45 fps), 1234.56 kb/s, Avg QP:31.10",
+        "1234.56 kbit/s",
+    ),
+    ("Time", "Time: 00:12.34 (Saving: 00:00.12)", "12.34 s"),
+    ("score=: ([0-9.]+)", "Result \"bench\": 1234.567 ±(99.9%) 12.345 ops/s [Average]", "1234.567 ops/s"),
     // JMH, go test -bench, google-benchmark, Phoronix
     ("score=thrpt +[0-9]+ +([0-9.]+)", "Bench.run  thrpt   25  1234.567 ±  12.345  ops/s", "1234.567 ops/s"),
     ("score=avgt +[0-9]+ +([0-9.]+)", "Bench.run   avgt    5     3.142 ±   0.010  us/op", "3.142 µs/op"),
@@ -270,6 +292,8 @@ fn durations_are_in_seconds() {
         ("1h02m", 3_720.0),
         ("1h2m3.5s", 3_723.5),
         ("1m 23s", 83.0),
+        ("1 min 23.5 s", 83.5),
+        ("1 hour 2 minutes 3 seconds", 3_723.0),
         ("2 min", 2.0),
     ] {
         let quantity = MeasuredQuantity::read(text).unwrap();
@@ -278,6 +302,8 @@ fn durations_are_in_seconds() {
     }
     assert_eq!(read("635.91us 0.89ms"), "635.91 µs", "columns are no parts");
     assert_eq!(read("12ms 635us"), "12 ms");
+    assert_eq!(read("12 s 7"), "12 s");
+    assert_eq!(read("12 m2"), "12");
 }
 
 #[test]
@@ -291,6 +317,7 @@ fn a_word_that_is_no_unit_scales_nothing() {
         ("12 megapixels", "12 megapixels"),
         ("60 in 3 s", "60"),
         ("60 min=40", "60"),
+        ("60 min 40 max 70", "60"),
         ("25 q=28.0", "25"),
         ("7 e2e4", "7"),
         ("12 /tmp/x", "12"),

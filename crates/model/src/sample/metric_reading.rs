@@ -10,7 +10,7 @@ use crate::quantity::{QuantityUnit, QuotedQuantity};
 pub struct MetricReading {
     /// The unit of the value; empty for a bare number.
     pub unit: QuantityUnit,
-    /// The least run and the greatest one of the trial; a single one if all are the same.
+    /// The least run and the greatest one of the trial; a single one if all are the same, and none if they are in no line, as the wall time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<QuotedQuantity>,
 }
@@ -23,9 +23,12 @@ impl MetricReading {
 
     /// The reading of a trial's runs, which are of one unit; `None` without any.
     pub fn from_runs(runs: &[QuotedQuantity]) -> Option<Self> {
+        let unit = runs.first()?.quantity.unit.clone();
         let by_value = |a: &&QuotedQuantity, b: &&QuotedQuantity| a.quantity.value.total_cmp(&b.quantity.value);
-        let (least, greatest) = (runs.iter().min_by(by_value)?, runs.iter().max_by(by_value)?);
-        let both = if least.quantity.value == greatest.quantity.value { vec![least] } else { vec![least, greatest] };
-        Some(Self { unit: least.quantity.unit.clone(), runs: both.into_iter().cloned().collect() })
+        let quoted = || runs.iter().filter(|run| !run.line.is_empty());
+        let least = quoted().min_by(by_value);
+        let greatest =
+            quoted().max_by(by_value).filter(|run| Some(run.quantity.value) != least.map(|least| least.quantity.value));
+        Some(Self { unit, runs: least.into_iter().chain(greatest).cloned().collect() })
     }
 }

@@ -1,8 +1,8 @@
 //! How an experiment is made, a race between placements or several between numbers of threads, and what its trials show.
 
 use super::guards::Guards;
-use super::measurement::Measurement;
-use super::steps::take_back;
+use super::measurement::MeasurementCheck;
+use super::steps::{retract_sizes, take_back};
 use super::{Experiment, Metric, Outcome, Trial, block_of, in_blocks};
 use crate::experiment::{
     ArmState, ArmVerdict, Cell, Doubt, GuardStanding, GuardVerdict, OutReason, Policy, Race, Slots, Standing, Threads,
@@ -19,7 +19,7 @@ pub struct Design {
     /// The metric's numbers.
     values: Vec<f64>,
     /// Whether they measure anything.
-    measurement: Measurement,
+    measurement: MeasurementCheck,
     blocks: u32,
     /// What one placement of something that goes on running leaves behind for those that follow.
     slots: Option<Slots>,
@@ -57,7 +57,7 @@ impl Design {
             policy: policy.clone(),
             guards: Guards::new(&workload.guards, candidates, policy),
             values: Vec::new(),
-            measurement: Measurement::new(experiment),
+            measurement: MeasurementCheck::new(experiment),
             blocks: 0,
             slots: workload.goes_on().then(Slots::default),
         };
@@ -173,6 +173,9 @@ impl Design {
         let coarse = take_back(standing, &self.values, policy);
         let measurement = self.measurement.doubt();
         let is_constant = matches!(measurement, Some(Doubt::ConstantMetric { .. }));
+        if is_constant {
+            retract_sizes(standing, policy);
+        }
         standing.checks.doubts.extend(measurement.into_iter().chain(coarse.filter(|_| !is_constant)));
         if !standing.checks.doubts.is_empty() {
             standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };

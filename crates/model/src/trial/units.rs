@@ -16,9 +16,7 @@ pub struct UnitLedger {
 impl UnitLedger {
     /// The units after some of an experiment's trials.
     pub fn from_trials(workload: &Workload, trials: &[Trial]) -> Self {
-        let metric = format!("its metric {}", workload.metric.name);
-        let guards = workload.guards.iter().map(|guard| format!("its guard {}", guard.name));
-        let names: Vec<String> = std::iter::once(metric).chain(guards).collect();
+        let names: Vec<String> = (0..=workload.guards.len()).map(|at| workload.describe_metric(at)).collect();
         let mut ledger = Self { first: vec![None; names.len()], names };
         for trial in trials {
             (0..trial.readings.len()).for_each(|at| ledger.remember(at, &trial.readings[at]));

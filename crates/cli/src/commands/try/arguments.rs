@@ -81,8 +81,9 @@ pub struct TryArguments {
     /// Try each number of threads pinned to as many cpus (yes), with the OS default (no), or both [default: both]
     #[arg(long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
     pub pinned: Option<Pinned>,
-    /// The number to compare, in the last line of the output that has it. NAME alone finds "NAME: 12.3", "NAME=12.3", "NAME 12.3 unit",
-    /// "metric NAME 12.3" and JSON's "NAME": 12.3; NAME=REGEX takes the first group of a regular expression [default: wall time]
+    /// The number to compare, with its unit, in the last line of the output that has it. NAME alone finds "NAME: 12.3 ms", "NAME=12.3k",
+    /// "metric NAME 12.3" and JSON's "NAME": 12.3; NAME=REGEX takes the number at the first group of a regular expression
+    /// [default: wall time]
     #[arg(long, value_name = "NAME[=REGEX]")]
     pub metric: Option<String>,
     /// Take the metric and the guards from this file, which the program writes, instead of its output. corewise removes it before each

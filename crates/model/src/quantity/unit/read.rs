@@ -1,12 +1,12 @@
 //! Reading what stands behind a number.
 
-use super::super::Refusal;
+use super::super::RefusalReason;
 use super::super::number::{is_blank, scan_number};
 use super::QuantityUnit;
-use super::term::{UnitTerm, multiplier, prefixed_count, prefixed_rate};
+use super::term::{UnitTerm, parse_multiplier, split_count, split_rate};
 
-const LETTER_M: Refusal = Some("\"m\" may be minutes, thousandths or millions");
-const WORD_AND_DIGITS: Refusal = Some("letters and digits follow it");
+const LETTER_M: RefusalReason = Some("\"m\" may be minutes, thousandths or millions");
+const WORD_AND_DIGITS: RefusalReason = Some("letters and digits follow it");
 
 /// Words that go on with a sentence, and name nothing that is counted.
 const PROSE: [&str; 27] = [
@@ -17,7 +17,7 @@ const PROSE: [&str; 27] = [
 const MAX_LABEL_WORDS: usize = 4;
 
 /// Reads the unit behind a number: what the number is to be multiplied by, the unit, and its end. An unknown word is a label and scales nothing.
-pub(in crate::quantity) fn read_unit(text: &str) -> Result<(f64, QuantityUnit, usize), Refusal> {
+pub(in crate::quantity) fn read_unit(text: &str) -> Result<(f64, QuantityUnit, usize), RefusalReason> {
     let text_behind = skip_deviation(text);
     let skipped = text.len() - text_behind.len();
     let (word, begin) = next_word(text_behind);
@@ -27,7 +27,13 @@ pub(in crate::quantity) fn read_unit(text: &str) -> Result<(f64, QuantityUnit, u
     if is_glued && rest.starts_with(|next: char| next.is_ascii_digit() || next == '_') && !word.is_empty() {
         return Err(WORD_AND_DIGITS);
     }
-    if is_other(is_glued, rest) {
+    if word.is_empty()
+        && let Some((unit, used)) = read_brackets(rest)
+    {
+        return Ok((1.0, unit, skipped + end + used));
+    }
+    let is_least = word == "min" && rest.trim_start().starts_with(|next: char| next.is_ascii_digit());
+    if belongs_elsewhere(is_glued, rest) || (is_least && !is_glued) {
         return Ok((1.0, QuantityUnit::BARE, 0));
     }
     let (scale, unit, used) = read_words(&text_behind[begin..], begin)?;
@@ -35,15 +41,25 @@ pub(in crate::quantity) fn read_unit(text: &str) -> Result<(f64, QuantityUnit, u
 }
 
 /// Whether a word behind a space belongs to something else: "min" in "60 min=40", "e2e4" in "60 e2e4".
-fn is_other(is_glued: bool, rest: &str) -> bool {
+fn belongs_elsewhere(is_glued: bool, rest: &str) -> bool {
     !is_glued && rest.starts_with(|next: char| next.is_ascii_digit() || "_:=-".contains(next))
 }
 
-/// The text behind "± 5.6", if that stands in front of the unit.
+/// A known unit in brackets, as in "0.81 [ms]", and its end.
+fn read_brackets(text: &str) -> Option<(QuantityUnit, usize)> {
+    let inside = text.strip_prefix(['[', '('])?;
+    let end = inside.find([']', ')'])?;
+    Some((read_known(inside[..end].trim())?, end + 2))
+}
+
+/// The text behind "± 5.6" or "±(99.9%) 5.6", if that stands in front of the unit.
 fn skip_deviation(text: &str) -> &str {
     let begin = text.trim_start_matches(is_blank);
     let signs = ["±", "+/-", "+-"];
-    let number = signs.iter().find_map(|sign| begin.strip_prefix(sign)).map(|rest| rest.trim_start_matches(is_blank));
+    let behind_sign = signs.iter().find_map(|sign| begin.strip_prefix(sign));
+    let number = behind_sign
+        .map(|rest| rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest));
+    let number = number.map(|rest| rest.trim_start_matches(is_blank));
     match number.and_then(|number| Some(&number[scan_number(number, None).ok()?.end..])) {
         Some(rest) => rest,
         None => text,
@@ -61,30 +77,30 @@ fn next_word(text: &str) -> (&str, usize) {
 }
 
 /// Reads a unit that begins at a word, so many bytes behind its number; without its end, none is there.
-fn read_words(text: &str, distance: usize) -> Result<(f64, QuantityUnit, usize), Refusal> {
+fn read_words(text: &str, distance: usize) -> Result<(f64, QuantityUnit, usize), RefusalReason> {
     let (word, _) = next_word(text);
     let rest = &text[word.len()..];
     let below = |above: UnitTerm| read_below(rest, &above).map(|(below, used)| (above, below, word.len() + used));
     if word.is_empty() || word.eq_ignore_ascii_case("per") {
         let bare = read_below(text, &UnitTerm::BARE);
-        return Ok(
-            bare.map_or((1.0, QuantityUnit::BARE, 0), |(below, used)| (1.0, of(UnitTerm::BARE, Some(below)), used))
-        );
+        return Ok(bare.map_or((1.0, QuantityUnit::BARE, 0), |(below, used)| {
+            (1.0, combine_terms(UnitTerm::BARE, Some(below)), used)
+        }));
     }
     if word == "m" && is_in_a_time(rest) {
         return Err(LETTER_M);
     }
-    if let Some(scale) = multiplier(word) {
-        let (more, unit, used) = behind_multiplier(rest)?;
+    if let Some(scale) = parse_multiplier(word) {
+        let (more, unit, used) = read_behind_multiplier(rest)?;
         return Ok((scale * more, unit, word.len() + used));
     }
-    if let Some(unit) = bits_a_second(word) {
+    if let Some(unit) = parse_bit_rate(word) {
         return Ok((1.0, unit, word.len()));
     }
     if let Some(term) = UnitTerm::parse_known(word) {
         return Ok(match below(term.clone()) {
-            Some((above, below, end)) => (1.0, of(above, Some(below)), end),
-            None => (1.0, of(term, None), word.len()),
+            Some((above, below, end)) => (1.0, combine_terms(above, Some(below)), end),
+            None => (1.0, combine_terms(term, None), word.len()),
         });
     }
     Ok(read_label(text, word, distance))
@@ -93,17 +109,17 @@ fn read_words(text: &str, distance: usize) -> Result<(f64, QuantityUnit, usize),
 /// Whether a rate follows: minutes in a second are none.
 fn is_in_a_time(rest: &str) -> bool {
     let next = rest.trim_start_matches(is_blank);
-    read_below(rest, &UnitTerm::BARE).is_some() || (rest.len() - next.len() <= 1 && label_per_time(next).is_some())
+    read_below(rest, &UnitTerm::BARE).is_some() || (rest.len() - next.len() <= 1 && read_label_per_time(next).is_some())
 }
 
-fn of(above: UnitTerm, below: Option<UnitTerm>) -> QuantityUnit {
+fn combine_terms(above: UnitTerm, below: Option<UnitTerm>) -> QuantityUnit {
     QuantityUnit { above, below }
 }
 
 /// The unit behind "k" or "million", which may be missing.
-fn behind_multiplier(rest: &str) -> Result<(f64, QuantityUnit, usize), Refusal> {
+fn read_behind_multiplier(rest: &str) -> Result<(f64, QuantityUnit, usize), RefusalReason> {
     let (word, begin) = next_word(rest);
-    let is_word = begin <= 1 && !is_other(false, &rest[begin + word.len()..]);
+    let is_word = begin <= 1 && !belongs_elsewhere(false, &rest[begin + word.len()..]);
     if !is_word || (begin == 0 && !word.is_empty()) {
         return Ok((1.0, QuantityUnit::BARE, 0));
     }
@@ -112,9 +128,9 @@ fn behind_multiplier(rest: &str) -> Result<(f64, QuantityUnit, usize), Refusal> 
 }
 
 /// "Mbps" and "MBps".
-fn bits_a_second(word: &str) -> Option<QuantityUnit> {
+fn parse_bit_rate(word: &str) -> Option<QuantityUnit> {
     let data = word.strip_suffix("ps").filter(|data| data.ends_with(['b', 'B']))?;
-    UnitTerm::parse_known(data).map(|above| of(above, Some(UnitTerm::seconds())))
+    UnitTerm::parse_known(data).map(|above| combine_terms(above, Some(UnitTerm::seconds())))
 }
 
 /// What follows "/" or "per", and its end. Behind a space or a bare number it has to be a time.
@@ -142,12 +158,12 @@ fn read_below(text: &str, above: &UnitTerm) -> Option<(UnitTerm, usize)> {
 
 /// A word that is no known unit: a label, with a number in front only if it is a known one.
 fn read_label(text: &str, word: &str, distance: usize) -> (f64, QuantityUnit, usize) {
-    if let Some((scale, rate)) = prefixed_rate(word) {
-        return (scale, of(UnitTerm::label(rate), None), word.len());
+    if let Some((scale, rate)) = split_rate(word) {
+        return (scale, combine_terms(UnitTerm::label(rate), None), word.len());
     }
-    if let Some((label, below, end)) = label_per_time(text) {
-        let (scale, label) = prefixed_count(label).unwrap_or((1.0, label));
-        return (scale, of(UnitTerm::label(label), Some(below)), end);
+    if let Some((label, below, end)) = read_label_per_time(text) {
+        let (scale, label) = split_count(label).unwrap_or((1.0, label));
+        return (scale, combine_terms(UnitTerm::label(label), Some(below)), end);
     }
     let is_prose = PROSE.iter().any(|prose| word.eq_ignore_ascii_case(prose));
     if distance > 1 || is_prose {
@@ -155,13 +171,13 @@ fn read_label(text: &str, word: &str, distance: usize) -> (f64, QuantityUnit, us
     }
     let label = UnitTerm::label(word);
     match read_below(&text[word.len()..], &label) {
-        Some((below, used)) => (1.0, of(label, Some(below)), word.len() + used),
-        None => (1.0, of(label, None), word.len()),
+        Some((below, used)) => (1.0, combine_terms(label, Some(below)), word.len() + used),
+        None => (1.0, combine_terms(label, None), word.len()),
     }
 }
 
 /// One or several words in a time: "cell updates per second".
-fn label_per_time(text: &str) -> Option<(&str, UnitTerm, usize)> {
+fn read_label_per_time(text: &str) -> Option<(&str, UnitTerm, usize)> {
     let mut end = 0;
     for _ in 0..MAX_LABEL_WORDS {
         let (word, begin) = next_word(&text[end..]);
@@ -188,7 +204,7 @@ pub(super) fn read_known(text: &str) -> Option<QuantityUnit> {
 pub(super) fn read_stored(text: &str) -> QuantityUnit {
     let term = |text: &str| UnitTerm::parse_known(text).unwrap_or_else(|| UnitTerm::label(text));
     match text.rsplit_once('/') {
-        Some((above, below)) => of(term(above), Some(term(below))),
-        None => of(term(text), None),
+        Some((above, below)) => combine_terms(term(above), Some(term(below))),
+        None => combine_terms(term(text), None),
     }
 }

@@ -8,9 +8,9 @@ const MAX_LABEL_CHARS: usize = 32;
 /// Times with the words for them, and their length in picoseconds.
 const TIMES: [(&str, f64, &[&str]); 9] = [
     ("ps", 1.0, &["ps", "psec", "picosecond", "picoseconds"]),
-    ("ns", 1e3, &["ns", "nsec", "nsecs", "nanosecond", "nanoseconds"]),
-    ("µs", 1e6, &["us", "µs", "μs", "usec", "usecs", "µsec", "microsecond", "microseconds"]),
-    ("ms", 1e9, &["ms", "msec", "msecs", "millisecond", "milliseconds", "millis"]),
+    ("ns", 1e3, &["ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanosecond", "nanoseconds"]),
+    ("µs", 1e6, &["us", "µs", "μs", "usec", "usecs", "µsec", "microsec", "microsecs", "microsecond", "microseconds"]),
+    ("ms", 1e9, &["ms", "msec", "msecs", "millisec", "millisecs", "millisecond", "milliseconds", "millis"]),
     ("s", 1e12, &["s", "sec", "secs", "second", "seconds"]),
     ("min", 60e12, &["m", "min", "mins", "minute", "minutes"]),
     ("h", 3_600e12, &["h", "hr", "hrs", "hour", "hours"]),
@@ -106,13 +106,13 @@ impl UnitTerm {
 
     /// How much this and another are in their kind's smallest unit; `None` if they are of different kinds, or labels of different things.
     pub fn factors(&self, other: &Self) -> Option<(f64, f64)> {
-        let is_same_label = || singular(&self.text) == singular(&other.text);
+        let is_same_label = || strip_plural(&self.text) == strip_plural(&other.text);
         (self.kind == other.kind && (!self.is_label() || is_same_label())).then_some((self.factor, other.factor))
     }
 
     /// The known unit that a word is; `None` for all other words.
     pub fn parse_known(word: &str) -> Option<Self> {
-        time(word).or_else(|| data(word)).or_else(|| physical(word)).or_else(|| {
+        parse_time(word).or_else(|| parse_data(word)).or_else(|| parse_physical(word)).or_else(|| {
             let is_percent = word == "%" || ["percent", "pct"].iter().any(|name| word.eq_ignore_ascii_case(name));
             is_percent.then(|| Self { kind: UnitKind::Percent, factor: 1.0, text: Cow::Borrowed("%") })
         })
@@ -120,7 +120,7 @@ impl UnitTerm {
 }
 
 /// A label in lower case and without the "s" of several: "frames" are what a "frame" is one of.
-fn singular(label: &str) -> String {
+fn strip_plural(label: &str) -> String {
     let label = label.to_lowercase();
     label.strip_suffix('s').map_or_else(|| label.clone(), str::to_owned)
 }
@@ -130,24 +130,24 @@ fn is_word(word: &str, name: &str) -> bool {
     word == name || (name.chars().count() > 2 && word.eq_ignore_ascii_case(name))
 }
 
-fn time(word: &str) -> Option<UnitTerm> {
+fn parse_time(word: &str) -> Option<UnitTerm> {
     let (text, factor, _) = TIMES.iter().find(|(_, _, names)| names.iter().any(|name| is_word(word, name)))?;
     Some(UnitTerm { kind: UnitKind::Time, factor: *factor, text: Cow::Borrowed(text) })
 }
 
 /// The seconds in a unit of time.
 pub(in crate::quantity) fn time_factor_s(word: &str) -> Option<f64> {
-    let time = time(word)?;
+    let time = parse_time(word)?;
     Some(if time.factor < SECOND { 1.0 / (SECOND / time.factor) } else { time.factor / SECOND })
 }
 
 /// Whether a word of a name or a pattern can only be a unit of time: "min" may be the least of something.
 pub(crate) fn is_time_word(word: &str) -> bool {
-    !["m", "h", "d", "min", "mins", "hr"].contains(&word) && time(word).is_some()
+    !["m", "h", "d", "min", "mins", "hr"].contains(&word) && parse_time(word).is_some()
 }
 
 /// Bytes and bits: "B", "kB", "KiB", "Mbit", "GBytes", "megabytes". "mb" could be anything, and is a label.
-fn data(word: &str) -> Option<UnitTerm> {
+fn parse_data(word: &str) -> Option<UnitTerm> {
     let lower = word.to_lowercase();
     let in_words = |prefixes: &[(&str, char); 4]| {
         let of = |(name, prefix): &(&str, char)| Some((*prefix, lower.strip_prefix(name)?.to_owned()));
@@ -168,7 +168,7 @@ fn data(word: &str) -> Option<UnitTerm> {
         },
     };
     let prefix = prefix.map(|prefix| if prefix == 'K' { 'k' } else { prefix });
-    let power = prefix.map_or(1.0, |prefix| decimal(prefix).unwrap_or(1.0));
+    let power = prefix.map_or(1.0, |prefix| decimal_factor(prefix).unwrap_or(1.0));
     let factor = if is_binary { 1024_f64.powf((power.log10() / 3.0).round()) } else { power };
     let text = match prefix {
         None => symbol.to_owned(),
@@ -180,18 +180,18 @@ fn data(word: &str) -> Option<UnitTerm> {
 
 /// The prefix of a word in letters, whether it is binary, and the rest.
 fn in_letters(word: &str) -> (Option<char>, bool, String) {
-    let first = word.chars().next().filter(|first| decimal(*first).is_some() && word.len() > 1);
+    let first = word.chars().next().filter(|first| decimal_factor(*first).is_some() && word.len() > 1);
     let Some(first) = first else { return (None, false, word.to_owned()) };
     let rest = &word[1..];
     let without_i = rest.strip_prefix('i').filter(|rest| !rest.is_empty());
     (Some(first), without_i.is_some(), without_i.unwrap_or(rest).to_owned())
 }
 
-fn decimal(prefix: char) -> Option<f64> {
+fn decimal_factor(prefix: char) -> Option<f64> {
     DECIMAL.iter().find(|(letter, _)| *letter == prefix).map(|(_, factor)| *factor)
 }
 
-fn physical(word: &str) -> Option<UnitTerm> {
+fn parse_physical(word: &str) -> Option<UnitTerm> {
     let of = |(symbol, names): &(&'static str, &[&str])| {
         let prefix =
             if names.iter().any(|name| word.eq_ignore_ascii_case(name)) { "" } else { word.strip_suffix(symbol)? };
@@ -203,10 +203,10 @@ fn physical(word: &str) -> Option<UnitTerm> {
 }
 
 /// The number that a word stands for: "k", "M", "Ki", "million".
-pub(super) fn multiplier(word: &str) -> Option<f64> {
+pub(super) fn parse_multiplier(word: &str) -> Option<f64> {
     let of_words = NUMBERS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, factor)| *factor);
     let mut letters = word.chars();
-    let power = letters.next().filter(|letter| !"PE".contains(*letter)).and_then(decimal);
+    let power = letters.next().filter(|letter| !"PE".contains(*letter)).and_then(decimal_factor);
     let of_letters = || match letters.as_str() {
         "" => power,
         "i" => power.map(|power| 1024_f64.powf((power.log10() / 3.0).round())),
@@ -216,20 +216,20 @@ pub(super) fn multiplier(word: &str) -> Option<f64> {
 }
 
 /// A word that counts something in a second with a prefix, "kIOPS", as the number in front and the rest.
-pub(super) fn prefixed_rate(word: &str) -> Option<(f64, &str)> {
+pub(super) fn split_rate(word: &str) -> Option<(f64, &str)> {
     let (factor, rest) = split_prefix(word)?;
     let is_clear = !word.starts_with('T') || rest.bytes().all(|letter| letter.is_ascii_uppercase());
     (is_clear && RATES.contains(&rest)).then_some((factor, rest))
 }
 
 /// A thing that is counted with a prefix, "Melem", likewise.
-pub(super) fn prefixed_count(word: &str) -> Option<(f64, &str)> {
+pub(super) fn split_count(word: &str) -> Option<(f64, &str)> {
     let (factor, rest) = split_prefix(word)?;
     let one = rest.strip_suffix('s').unwrap_or(rest);
     (!word.starts_with('T') && COUNTED.contains(&one)).then_some((factor, rest))
 }
 
 fn split_prefix(word: &str) -> Option<(f64, &str)> {
-    let factor = word.chars().next().filter(|letter| !"PE".contains(*letter)).and_then(decimal)?;
+    let factor = word.chars().next().filter(|letter| !"PE".contains(*letter)).and_then(decimal_factor)?;
     Some((factor, &word[1..]))
 }

@@ -1,6 +1,6 @@
 //! The table of the placements: runs, median, effect, interval, verdict.
 
-use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, OutReason, Policy, Verdict, What};
+use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Doubt, OutReason, Policy, Verdict, What};
 use corewise_model::quantity::QuantityUnit;
 use corewise_model::trial::Metric;
 
@@ -165,6 +165,7 @@ fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
         ArmVerdict::Worse => return Line::new().with(Tone::Warn, "worse"),
         ArmVerdict::NotBetterByMargin => format!("not {margin} better"),
         ArmVerdict::Failed => return Line::new().with(Tone::Warn, "failed"),
+        ArmVerdict::Undecided if is_constant(shown) => "no measurement".to_owned(),
         ArmVerdict::Undecided => match standing.state {
             ArmState::Out { why: OutReason::BehindLeader, .. } => "behind, given up".to_owned(),
             ArmState::Out { why: OutReason::NotBetterByMargin, .. } => "numbers too coarse".to_owned(),
@@ -172,6 +173,10 @@ fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
         },
     };
     Line::new().faint(text)
+}
+
+fn is_constant(shown: Shown<'_>) -> bool {
+    shown.standing.checks.doubts.iter().any(|doubt| matches!(doubt, Doubt::ConstantMetric { .. }))
 }
 
 /// How far the bars reach to either side.

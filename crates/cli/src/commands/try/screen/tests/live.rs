@@ -1,5 +1,6 @@
 //! Screens of running processes.
 
+use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{Kind, Reading};
 use corewise_model::trial::{Limit, Live, LiveProcess, Source};
 
@@ -15,7 +16,12 @@ fn of_slots(gains: &[f64], kind: Kind) -> Made {
         matches: vec!["unit=redis.service".into()],
         source: Source::Page("http://localhost:9121/metrics".into()),
         slot_s: 0.3,
-        limits: vec![Limit { text: "ops_total < 5".into(), metric: metric.clone(), is_most: false, bound: 5.0 }],
+        limits: vec![Limit {
+            text: "ops_total < 5".into(),
+            metric: metric.clone(),
+            is_most: false,
+            bound: MeasuredQuantity::bare(5.0),
+        }],
     });
     experiment.workload.metric = metric;
     for trial in &mut trials {
