@@ -78,7 +78,7 @@ fn values_are_in_the_unit_of_the_first_look() {
     let reading = Reading { kind: Kind::Gauge, series: None };
     let gauge = Meter::new("Latency", &reading, Some(&crate::metric_line::pattern("Latency"))).unwrap();
     let looks = |texts: &[&str]| -> Vec<Seen> {
-        let look = |(index, text): (usize, &&str)| gauge.look(&at(index as f64, text)).unwrap();
+        let look = |(index, text): (usize, &&str)| gauge.look(&at(index as f64, text), &|| false).unwrap();
         texts.iter().enumerate().map(look).collect()
     };
     let seen = looks(&["Latency 1.02ms\n", "Latency 980us\n"]);
@@ -87,7 +87,8 @@ fn values_are_in_the_unit_of_the_first_look() {
     let told = gauge.value(&looks(&["Latency 1.02ms", "Latency 3 MB"])).unwrap_err().to_string();
     assert!(told.starts_with("Latency changed its unit from ms to MB") && told.contains("\"Latency 3 MB\""), "{told}");
     let counter = Meter::new("sent", &Reading { kind: Kind::Rate, series: None }, Some("sent: (.*)")).unwrap();
-    let seen = [counter.look(&at(0.0, "sent: 1 MiB")), counter.look(&at(2.0, "sent: 3072 KiB"))].map(Result::unwrap);
+    let seen = [counter.look(&at(0.0, "sent: 1 MiB"), &|| false), counter.look(&at(2.0, "sent: 3072 KiB"), &|| false)]
+        .map(Result::unwrap);
     assert_eq!((counter.value(&seen), counter.unit(&seen).to_string()), (Ok(1.0), "MiB/s".to_owned()));
 }
 
@@ -95,7 +96,7 @@ fn values_are_in_the_unit_of_the_first_look() {
 fn units_of_series_are_in_their_names() {
     let unit = |name: &str, text: &str| {
         let meter = meter(name);
-        let seen = [meter.look(&at(0.0, text)), meter.look(&at(1.0, text))].map(Result::unwrap);
+        let seen = [meter.look(&at(0.0, text), &|| false), meter.look(&at(1.0, text), &|| false)].map(Result::unwrap);
         meter.unit(&seen).to_string()
     };
     assert_eq!(unit("up", PAGE), "");

@@ -133,7 +133,7 @@ mod tests {
         let metric = Metric { name: "ops".to_owned(), pattern: None, higher_is_better: true, reading: None };
         let meter = meter("ops", Kind::Rate);
         let counts = |looks: u32, each: u32| -> Vec<Seen> {
-            (0..looks).map(|at| Seen::Count(f64::from(at / each) * 7.0, 0.15 * f64::from(at))).collect()
+            (0..looks).map(|at| Seen::Count((f64::from(at / each) * 7.0).into(), 0.15 * f64::from(at))).collect()
         };
         let shortest =
             |seen: &[Seen], least_s| shortest_slot(&meter, &metric, seen, (0.15, least_s)).map(|found| found.slot_s);
