@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::{Artifact, Origin, Summary};
 use crate::experiment::{ArmStanding, ArmVerdict, Standing, What};
 use crate::followed::Followed;
-use crate::quantity::QuantityUnit;
+use crate::quantity::{QuantityUnit, QuotedQuantity};
 use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, metric_units, standing, threads};
 
 /// An experiment of more blocks is none.
@@ -29,7 +29,6 @@ pub struct ExperimentConclusions {
     /// The unit of the metric's values in all trials, and of the medians; empty for bare numbers.
     pub unit: QuantityUnit,
     /// The units of the guards' values.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guard_units: Vec<QuantityUnit>,
     /// What the verdicts rest on, in the metric's own unit and as ratios; absent for numbers of threads, and where slow runs decide, which have no
     /// ratio.
@@ -112,10 +111,11 @@ impl Artifact for Conducted {
         let Self { experiment, trials } = self;
         experiment.check()?;
         let arms = experiment.arms.len();
-        match trials.iter().position(|trial| trial.arm >= arms || trial.block > MOST_BLOCKS) {
-            Some(at) => Err(format!("trial {at} is none of its placements or blocks")),
-            None => Ok(()),
+        if let Some(at) = trials.iter().position(|trial| trial.arm >= arms || trial.block > MOST_BLOCKS) {
+            return Err(format!("trial {at} is none of its placements or blocks"));
         }
+        let mut runs = trials.iter().flat_map(|trial| &trial.readings).flat_map(|reading| &reading.runs);
+        if runs.all(QuotedQuantity::is_bounded) { Ok(()) } else { Err("one of its lines is too long".to_owned()) }
     }
 
     fn origin(&self) -> Origin<'_> {
