@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::artifact::{Artifact, Origin, Summary, check_numbers};
 use crate::experiment::{ArmStanding, ArmVerdict, Standing, What};
 use crate::followed::Followed;
-use crate::quantity::QuantityUnit;
+use crate::quantity::{QuantityUnit, QuotedQuantity};
 use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, metric_units, standing, threads};
 
 /// Most trials of all placements, times those of the one that has most: what judging them takes grows like this.
@@ -33,7 +33,6 @@ pub struct ExperimentConclusions {
     /// The unit of the metric's values in all trials, and of the medians; empty for bare numbers.
     pub unit: QuantityUnit,
     /// The units of the guards' values.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guard_units: Vec<QuantityUnit>,
     /// What the verdicts rest on, in the metric's own unit and as ratios; absent for numbers of threads, and where slow runs decide, which have no
     /// ratio.
@@ -125,9 +124,11 @@ impl Artifact for Conducted {
             }
         }
         let most = of_arms.into_iter().max().unwrap_or_default();
-        let is_too_much =
-            trials.len() * most > MOST_WORK || trials.len() * experiment.workload.guards.len() > MOST_GUARDED;
-        if is_too_much { Err("it has too many trials".to_owned()) } else { Ok(()) }
+        if trials.len() * most > MOST_WORK || trials.len() * experiment.workload.guards.len() > MOST_GUARDED {
+            return Err("it has too many trials".to_owned());
+        }
+        let mut runs = trials.iter().flat_map(|trial| &trial.readings).flat_map(|reading| &reading.runs);
+        if runs.all(QuotedQuantity::is_bounded) { Ok(()) } else { Err("one of its lines is too long".to_owned()) }
     }
 
     fn origin(&self) -> Origin<'_> {

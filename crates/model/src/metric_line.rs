@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::quantity::is_time_word;
+use crate::quantity::{QuantityUnit, is_time_word};
 
 /// "metric NAME VALUE": the name is of letters, digits, `_`, `.` and `-` and carries its unit; the value is a decimal number. It stands on a line
 /// of its own. Whether more is better is in the name's words ([`more_is_better`]); one that says nothing is a cost.
@@ -64,7 +64,7 @@ const LESS: [&str; 26] = [
     "tail", "overruns",
 ];
 
-/// Whether more of a metric is better, by the words of its name and of the pattern that finds it; absent where they do not say, or
+/// Whether more of a metric is better, by the words and the unit of its name and of the pattern that finds it; `None` if they do not say, or
 /// contradict each other. "frames/s" is a rate, and so is "events per second".
 pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
     let by_words = |text: &str| {
@@ -99,7 +99,12 @@ pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
             _ => None,
         }
     };
-    by_words(name).or_else(|| by_words(pattern))
+    let by_unit = |unit: QuantityUnit| match () {
+        () if unit.is_time() => Some(false),
+        () if unit.is_rate() => Some(true),
+        () => None,
+    };
+    by_words(name).or_else(|| by_unit(QuantityUnit::of_name(name))).or_else(|| by_words(pattern))
 }
 
 /// The regular expression that finds where the number of a name begins in a line, whichever way it is written: "metric NAME 12.3", "NAME: 12.3 ms",
@@ -125,7 +130,7 @@ impl fmt::Display for MetricLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quantity::{MeasuredQuantity, QuantityUnit};
+    use crate::quantity::MeasuredQuantity;
     use crate::sample::Finder;
 
     #[test]
@@ -153,6 +158,7 @@ mod tests {
             "total_seconds",
             "tail",
             "x usec",
+            "x (h)",
         ];
         for (names, expected) in [(&more[..], true), (&less[..], false)] {
             for name in names {

@@ -26,6 +26,11 @@ impl QuotedQuantity {
         Self { quantity, line: shorten_line(line, at) }
     }
 
+    /// Whether its line is as short as those that are kept; one that comes from a file may not be.
+    pub fn is_bounded(&self) -> bool {
+        self.line.chars().count() <= MAX_LINE_CHARS
+    }
+
     /// The same in another unit, or why it does not convert.
     ///
     /// # Errors

@@ -356,6 +356,8 @@ fn units_convert_if_they_are_of_one_kind() {
         ("90 MB/min", "MB/s", 1.5),
         ("3 us/op", "ns/op", 3_000.0),
         ("1 frame", "frames", 1.0),
+        ("1 miss", "Misses", 1.0),
+        ("1 query", "queries", 1.0),
         ("3.4 GHz", "MHz", 3_400.0),
     ] {
         assert_eq!(convert(from, to), Some(value), "{from} in {to}");

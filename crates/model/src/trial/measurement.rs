@@ -235,6 +235,14 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_any_length_is_refused_in_a_file() {
+        let mut made = made("x", |block, _| [format!("x {block}"), "guard 0".to_owned()]);
+        assert_eq!(made.check(), Ok(()));
+        made.trials[3].readings[0].runs[0].line = "x".repeat(161);
+        assert_eq!(made.check(), Err("one of its lines is too long".to_owned()));
+    }
+
+    #[test]
     fn a_metric_that_never_changes_is_no_measurement() {
         for line in ["x 1234.5678", "x 0", "x 5ms"] {
             let made = made("x", |block, _| [line.to_owned(), format!("guard {block}")]);

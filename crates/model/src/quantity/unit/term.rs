@@ -119,10 +119,15 @@ impl UnitTerm {
     }
 }
 
-/// A label in lower case and without the "s" of several: "frames" are what a "frame" is one of.
+/// A label in lower case and without the ending of several: "frames" are of one unit with a "frame", "misses" with a "miss".
 fn strip_plural(label: &str) -> String {
     let label = label.to_lowercase();
-    label.strip_suffix('s').map_or_else(|| label.clone(), str::to_owned)
+    if let Some(stem) = label.strip_suffix("ies") {
+        return format!("{stem}y");
+    }
+    let has_es = ["sses", "ches", "shes", "xes"].iter().any(|ending| label.ends_with(ending));
+    let without = if has_es { label.strip_suffix("es") } else { label.strip_suffix('s') };
+    without.filter(|_| !label.ends_with("ss")).unwrap_or(&label).to_owned()
 }
 
 /// Short words are case-sensitive: "MS" is no millisecond, "M" no minute.
