@@ -139,6 +139,16 @@ pub fn remove(path: &Path) -> Result<(), SysError> {
     }
 }
 
+/// Lists what is in a folder, in no order. Files that are opened by these paths are looked at anew.
+///
+/// # Errors
+/// Errors of the system; and a link that is not followed.
+pub fn list_folder(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let place = FilePlace::find(path)?;
+    let names = place.folder().folder(place.name())?.names()?;
+    Ok(names.into_iter().map(|(name, _)| path.join(name)).collect())
+}
+
 /// Reads the text of a file.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use corewise_lab::placing::Known as _;
 use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
 use corewise_model::placement::Context;
 use corewise_model::{CpuSet, Machine};
-use corewise_sys::input::{Input, InputKind};
+use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::processes::HAVE_CONTROL_GROUPS;
 use corewise_sys::{files, output};
 
@@ -91,8 +91,7 @@ impl Rules {
             return Ok(self.place.symlink_metadata().is_ok().then(|| self.place.clone()).into_iter().collect());
         }
         let refused = |error| Failure::unavailable(format!("cannot read {}: {error}", self.place.display()));
-        let entries = std::fs::read_dir(&self.place).map_err(refused)?;
-        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let mut files = input::list_folder(&self.place).map_err(refused)?;
         files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
         files.sort();
         Ok(files)
