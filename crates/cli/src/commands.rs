@@ -25,16 +25,19 @@ pub mod worth;
 
 use std::ffi::OsString;
 
-use clap::{ArgMatches, Args as _, FromArgMatches as _};
+use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
 use corewise_model::conducted::Conducted;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
+use corewise_model::suggested_command;
 use corewise_model::survey::Scope;
-use corewise_model::{Artifact as _, Survey};
+use corewise_model::{Artifact as _, SuggestedCommand, Survey};
 use schemars::Schema;
 
 use crate::draw::page::Story;
 use crate::draw::printable::printable_lines;
+use crate::draw::suggestion;
+use crate::draw::suggestion::CarriedOptions;
 use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
@@ -45,6 +48,7 @@ use crate::shell::output::{say, written};
 use crate::shell::run::{Document, HELP_WIDTH, Run, alone};
 use crate::shell::settings::Settings;
 use crate::shell::tip;
+use place::arguments::PlaceArguments;
 use run::arguments::RunArguments;
 use survey::arguments::SurveyArguments;
 
@@ -67,7 +71,7 @@ const COMMANDS: [(&str, &[Room]); 4] = [
         "Try: which placement wins, or that none does",
         &[
             room::<r#try::arguments::TryArguments>(),
-            room::<place::arguments::PlaceArguments>(),
+            room::<PlaceArguments>(),
             #[cfg(feature = "workloads")]
             room::<workload::arguments::WorkloadArguments>(),
             room::<article::arguments::ArticleArguments>(),
@@ -109,6 +113,10 @@ impl Printed for Survey {
 
     const TITLE: &'static str = "Survey";
 
+    fn first() -> SuggestedCommand {
+        suggested_command::survey()
+    }
+
     fn story(&self, kept: &Kept, _: &Settings) -> Story {
         match self.provenance.scope {
             Scope::Machine => survey::story(self, &self.conclude(), kept),
@@ -132,20 +140,23 @@ impl Printed for Survey {
 /// What is to be done.
 type Task = Box<dyn FnOnce(&Settings) -> Result<Exit, Failure>>;
 
+/// A task, with the options that suggestions of its command repeat.
+type ParsedTask = (Vec<String>, Task);
+
 /// A command as the list has it.
 struct Room {
     definition: fn() -> clap::Command,
-    task: fn(&ArgMatches) -> Result<Task, clap::Error>,
+    parse: fn(&ArgMatches) -> Result<ParsedTask, clap::Error>,
     documents: &'static [Document],
 }
 
 const fn room<C: Run>() -> Room {
-    Room { definition: C::command, task: task::<C>, documents: C::DOCUMENTS }
+    Room { definition: C::command, parse: parse_task::<C>, documents: C::DOCUMENTS }
 }
 
-fn task<C: Run>(matches: &ArgMatches) -> Result<Task, clap::Error> {
+fn parse_task<C: Run>(matches: &ArgMatches) -> Result<ParsedTask, clap::Error> {
     let typed = C::from_arg_matches(matches)?;
-    Ok(Box::new(move |settings| typed.run(settings)))
+    Ok((typed.carried_options(), Box::new(move |settings| typed.run(settings))))
 }
 
 fn rooms() -> impl Iterator<Item = &'static Room> {
@@ -219,6 +230,7 @@ fn template() -> String {
 pub struct Typed {
     /// The options that every command has.
     pub common: CommonArguments,
+    own: Option<(String, Vec<String>)>,
     task: Task,
 }
 
@@ -228,7 +240,10 @@ impl Typed {
     pub fn of_this_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
         let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::parse(&words));
-        parsed.unwrap_or_else(|error| end(&tip::with_whole_line(error, &words)))
+        parsed.unwrap_or_else(|error| {
+            let place = CommonArguments::augment_args(PlaceArguments::command());
+            end(&tip::with_whole_line(error, &words, &place))
+        })
     }
 
     /// Does what was typed.
@@ -236,6 +251,8 @@ impl Typed {
     /// # Errors
     /// Whatever keeps the command from it.
     pub fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        let CommonArguments { store, journal, .. } = self.common;
+        suggestion::carry(CarriedOptions { store, journals: journal, own: self.own });
         (self.task)(settings)
     }
 
@@ -244,6 +261,7 @@ impl Typed {
         let matches = program().try_get_matches_from(words)?;
         let common = CommonArguments::from_arg_matches(&matches)?;
         let before = SurveyArguments::from_arg_matches(&matches)?;
+        let mut own = None;
         let task: Task = match matches.subcommand() {
             None => Box::new(move |settings| before.run(settings)),
             Some((survey::NAME, own)) => {
@@ -252,17 +270,17 @@ impl Typed {
             }
             Some(_) if before != SurveyArguments::default() => Box::new(|_| {
                 let what = "--quick, --budget, --seed and --cpus are options of the survey, not of this command";
-                Err(Failure::usage(what).next("See `corewise --help`."))
+                Err(Failure::usage(what).next(format!("See {}.", suggestion::mention(&suggested_command::help()))))
             }),
-            Some((name, own)) => {
+            Some((name, typed)) => {
                 let found = rooms().find(|room| (room.definition)().get_name() == name);
-                found.map_or_else(
-                    || Err(clap::Error::new(clap::error::ErrorKind::InvalidSubcommand)),
-                    |room| (room.task)(own),
-                )?
+                let room = found.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidSubcommand))?;
+                let (options, task) = (room.parse)(typed)?;
+                own = Some((name.to_owned(), options));
+                task
             }
         };
-        Ok(Self { common, task })
+        Ok(Self { common, own, task })
     }
 }
 
@@ -272,7 +290,7 @@ fn beginning_with_run(words: &[OsString]) -> Option<Result<Typed, clap::Error>> 
     let words = words.get(1..)?;
     (words.first()? == run::NAME).then(|| {
         let (run, common) = alone::<RunArguments>(words)?;
-        Ok(Typed { common, task: Box::new(|settings| run.run(settings)) })
+        Ok(Typed { common, own: None, task: Box::new(|settings| run.run(settings)) })
     })
 }
 
@@ -298,6 +316,80 @@ fn end(message: &clap::Error) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Parses a line with the program's definition; placeholders of numbers stand for one.
+    fn parse_back<T: AsRef<str>>(words: &[T]) -> Result<(), String> {
+        let number = |word: &T| match word.as_ref() {
+            "N" | "PID" => "1".to_owned(),
+            other => other.to_owned(),
+        };
+        let parsed = program().try_get_matches_from(words.iter().map(number));
+        match parsed {
+            Err(error) if error.use_stderr() => Err(error.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    #[test]
+    fn every_suggested_command_can_be_typed() {
+        for (name, command) in suggested_command::examples() {
+            if command.command().is_some() {
+                parse_back(command.words()).unwrap_or_else(|error| panic!("{name}: {}\n{error}", command.line()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_suggestions_repeat_can_be_typed_with_them() {
+        for (name, command) in suggested_command::examples() {
+            let own = command.command().filter(|command| *command == "keep");
+            let carried = CarriedOptions {
+                store: Some("a store.db".into()),
+                journals: Some("journals".into()),
+                own: own
+                    .map(|command| (command.to_owned(), ["--user", "--rules", "my.toml"].map(str::to_owned).into())),
+            };
+            if command.command().is_some() {
+                let repeated = suggestion::repeating(&command, &carried);
+                parse_back(repeated.words()).unwrap_or_else(|error| panic!("{name}: {}\n{error}", repeated.line()));
+            }
+        }
+    }
+
+    /// The examples of a command's help, and of the commands below it: lines of two spaces, up to what explains them.
+    fn examples_of_help(command: &clap::Command, found: &mut Vec<String>) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let help = help.replace("\\\n", " ");
+        let lines = help.lines().filter(|line| line.starts_with("  corewise"));
+        found.extend(lines.map(|line| line.trim().split("   ").next().unwrap_or_default().to_owned()));
+        command.get_subcommands().for_each(|inner| examples_of_help(inner, found));
+    }
+
+    #[test]
+    fn every_example_in_help_can_be_typed() {
+        let mut examples = Vec::new();
+        examples_of_help(&program(), &mut examples);
+        assert!(examples.len() > 60, "{}", examples.len());
+        for example in examples {
+            let line = example.split(" > ").next().and_then(|line| line.split(" >> ").next()).unwrap_or_default();
+            let words = shell_words(line);
+            parse_back(&words).unwrap_or_else(|error| panic!("{example}\n{error}"));
+        }
+    }
+
+    /// The words of a line, quotation marks taken away.
+    fn shell_words(line: &str) -> Vec<String> {
+        let (mut words, mut is_quoted) = (vec![String::new()], false);
+        for character in line.chars() {
+            match character {
+                '\'' => is_quoted = !is_quoted,
+                ' ' if !is_quoted => words.push(String::new()),
+                other => words.last_mut().unwrap().push(other),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
 
     fn words(line: &str) -> Vec<OsString> {
         line.split(' ').map(OsString::from).collect()

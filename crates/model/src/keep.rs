@@ -25,5 +25,5 @@ pub use held::{Held, Note, Standing};
 pub use keeper::{Keeper, MOST_THREADS};
 pub use process::{Process, Thread, owner};
 pub use resolve::{ResolvedRule, resolve};
-pub use rule::{Fit, Match, Rule, RulesError, Strength, ThreadRule, Unproven, Written, rules};
+pub use rule::{Fit, Match, MatchField, Rule, RulesError, Strength, ThreadRule, Unproven, Written, rules};
 pub use thread::{CORRECTIONS, HeldThread, PERIOD};

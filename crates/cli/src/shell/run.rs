@@ -14,6 +14,11 @@ pub trait Run: Parser + 'static {
     /// The JSON documents that it prints.
     const DOCUMENTS: &'static [Document] = &[];
 
+    /// Options that suggestions of the same command repeat: without them they would be about something else.
+    fn carried_options(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Does what was typed.
     ///
     /// # Errors

@@ -9,9 +9,11 @@ use std::path::Path;
 
 use corewise_model::Machine;
 use corewise_model::article::{Article, BUILT_IN};
+use corewise_model::suggested_command;
 use corewise_sys::input::{Input, SETTINGS_BYTES};
 use serde_json::Value;
 
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::itself::Itself;
 use crate::shell::machine::this_machine;
@@ -82,7 +84,7 @@ fn texts(name: &str) -> Result<(Vec<Text>, Option<String>), Failure> {
 fn read(name: &str, text: &str) -> Result<Article, Failure> {
     Article::parse(text).map_err(|error| {
         Failure::usage(format!("the article {name}: {error}"))
-            .next("`corewise article core0 --print` shows an example.")
+            .next(format!("{} shows an example.", suggestion::mention(&suggested_command::article_printed())))
     })
 }
 

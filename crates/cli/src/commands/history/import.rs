@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use corewise_model::suggested_command;
 use corewise_sys::input::{Input, JSON_BYTES};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commands::KINDS;
 use crate::draw::number::count;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::artifact::Kind;
@@ -37,8 +39,10 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
     let refused = |why: String| Failure::unavailable(format!("{name}: {why}")).next("Nothing was imported.");
     let found = elements(&text).map_err(refused)?;
     if found.is_empty() {
-        return Err(Failure::unavailable(format!("{name} holds no result"))
-            .next("A page of `corewise report` holds the results that it shows."));
+        return Err(Failure::unavailable(format!("{name} holds no result")).next(format!(
+            "A page of {} holds the results that it shows.",
+            suggestion::mention(&suggested_command::report())
+        )));
     }
     let kind_of = |schema: &str| {
         KINDS
@@ -55,8 +59,10 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
         to_write(path, settings).map_err(|error| Failure::unavailable(format!("cannot import: {error}")))?;
     let stored = |(kind, data): &(&Kind, &str)| {
         (kind.import)(&mut store, data, &name).map_err(|why| {
-            Failure::unavailable(format!("cannot import {name}: {why}"))
-                .next("What was stored before is kept; `corewise history` lists it.")
+            Failure::unavailable(format!("cannot import {name}: {why}")).next(format!(
+                "What was stored before is kept; {} lists it.",
+                suggestion::mention(&suggested_command::history())
+            ))
         })
     };
     let numbers = known.iter().map(stored).collect::<Result<Vec<i64>, Failure>>()?;

@@ -10,10 +10,12 @@ pub mod task;
 use std::time::{Duration, Instant};
 
 use corewise_model::stall::EventSource;
+use corewise_model::suggested_command;
 use corewise_model::survey::devices::device_costs;
 use corewise_model::{Machine, Survey};
 use corewise_sys::{Root, irq, topology};
 
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::latest_survey;
 use crate::shell::machine::{self, MachineChoice, is_machine_file};
@@ -80,10 +82,8 @@ fn root(choice: &MachineChoice) -> Result<Root, Failure> {
         MachineChoice::File(path) if !is_machine_file(path) => {
             Root::open(path).map_err(|error| machine::unreadable(&error))
         }
-        _ => {
-            Err(Failure::usage("a described machine has no interrupts")
-                .next("Use a recording made by `corewise record`."))
-        }
+        _ => Err(Failure::usage("a described machine has no interrupts")
+            .next(format!("Use a recording made by {}.", suggestion::mention(&suggested_command::record())))),
     }
 }
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use corewise_model::keep::MatchField;
+use corewise_model::vocabulary::one_of;
 
 use crate::shell::values::{between, budget};
 
@@ -95,15 +97,21 @@ pub struct ProveArguments {
     pub budget: Option<Duration>,
 }
 
+fn match_help() -> String {
+    let fields = one_of(&MatchField::ALL.map(MatchField::word));
+    format!(
+        "Which processes, as FIELD=PATTERN, where FIELD is {fields}; all that are given must hold. In a pattern, * is any text and ? any \
+         character"
+    )
+}
+
 /// What was typed behind `keep add`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AddArguments {
     /// Its name; with --from, the name of the experiment's program by default
     #[arg(value_name = "NAME", required_unless_present = "from")]
     pub name: Option<String>,
-    /// Which processes, as FIELD=PATTERN: name, exe, argv (any word), user, unit, cgroup or parent; all that are given must hold.
-    /// In a pattern, * is any text and ? any character
-    #[arg(long = "match", value_name = "FIELD=PATTERN", required_unless_present = "from")]
+    #[arg(long = "match", help = match_help(), value_name = "FIELD=PATTERN", required_unless_present = "from")]
     pub matches: Vec<String>,
     /// Where they belong, in the placement language
     #[arg(long, value_name = "EXPR", required_unless_present = "from")]

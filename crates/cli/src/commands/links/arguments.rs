@@ -15,7 +15,7 @@ pub const AFTER: &str = "Examples:
   corewise links --cpus llc:0 --all-pairs     every pair of these cpus
   corewise links --kind store,wakeup          other ways to talk
   corewise links --channel --slots packed,padded   a send through a channel and a queue, and the effect of padding
-  corewise links --format svg > links.svg     the heat map as a picture; also csv, matrix, json
+  corewise links --format svg > links.svg     the heat map as a picture; also csv, matrix
   corewise links import map.csv --machine threadripper-3960x   another tool's file
   corewise links compare 3 map.csv            which pairs changed; takes numbers of stored maps, or files
   corewise links --simulate map.csv           the result of a run on a machine with these costs
@@ -197,8 +197,6 @@ pub enum FormatName {
     /// A screen
     #[default]
     Text,
-    /// Everything, as JSON
-    Json,
     /// One line for each visit
     Csv,
     /// The matrix of the first kind, including predicted cells

@@ -64,8 +64,6 @@ pub struct MemoryArguments {
 pub enum FormatName {
     /// Tables and what they mean
     Text,
-    /// Everything, with what it shows
-    Json,
     /// One line per visit
     Csv,
     /// Latency of each node as a heat map; of a machine with one node, by working set

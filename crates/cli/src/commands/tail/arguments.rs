@@ -16,7 +16,7 @@ pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside 
 pub const AFTER: &str = "Examples:
   corewise tail                          every cpu in turn, 30 s in all
   corewise tail --explain                also shows the cause of each stall (root, or CAP_PERFMON)
-  corewise tail --cpus 0,3 --for 5m      two cpus for longer: rarer stalls
+  corewise tail --cpus 0,3 --budget 5m   two cpus for longer: rarer stalls
   corewise tail --work compute           stalls as a computing program sees them
   corewise tail --beside -- ./app        what interrupts a program, without spinning on its cpus
   corewise tail --explain --record t.gz  stores the kernel's events; --replay t.gz shows them anywhere
@@ -27,7 +27,7 @@ With --explain, the kernel's tracepoints name each cause; a quarter of the time 
 of watching. Unnamed stalls are tested for a period.
 
 --beside runs the command (on --cpus, as `run --on` does) with the same signals and exit status, and reports on \
-standard error what interrupted its threads: handlers, other tasks, senders. --for ends the watching, not the \
+standard error what interrupted its threads: handlers, other tasks, senders. --budget ends the watching, not the \
 command. With --json, standard output contains only the document, and the command's output goes to standard error. \
 Without the kernel's tracepoints, the report uses the accounting that any user may read.
 
@@ -43,7 +43,7 @@ pub struct TailArguments {
     #[arg(long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Total duration, such as 10s or 5m [default: 30s, more above 32 cpus]
-    #[arg(long = "for", value_name = "DURATION", value_parser = budget)]
+    #[arg(value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     // A stall shorter than a few readings of the clock is none, and one of a second is none that is looked for.
     /// Count a piece as a stall if it takes this much longer than usual, such as 500ns or 5us

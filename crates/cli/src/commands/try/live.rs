@@ -79,7 +79,7 @@ impl<'a> Live<'a> {
                 let standing = &design.standing();
                 self.more_runs.set(more_runs(standing));
                 let (experiment, trials) = (self.experiment, &[]);
-                let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };
+                let shown = Shown { experiment, trials, standing, threads: None, stored: None };
                 self.show(&standings(shown, self.width));
             }
             Some(standing) => {

@@ -73,7 +73,7 @@ fn watched(typed: &WatchArguments, settings: &Settings) -> Result<Exit, Failure>
     let output = if typed.command.is_empty() { None } else { Some(output(typed, settings)?) };
     let mut program = program(typed, output.as_ref(), limit, &held)?;
     let name = program.as_ref().map(|program| program.name.clone());
-    let header = Header::new(env!("CARGO_PKG_VERSION"), machine, known, name, typed.interval.as_secs_f64());
+    let header = Header::new(env!("CARGO_PKG_VERSION"), machine, &known, name, typed.interval.as_secs_f64());
     let recorder = typed.save.as_deref().map(|path| Recorder::create(path, &header)).transpose();
     let recorder = recorder.inspect_err(|_| program.iter_mut().for_each(Program::ask_to_end))?;
     let mut live = Live {

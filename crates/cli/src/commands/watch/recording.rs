@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use corewise_model::suggested_command;
 use corewise_model::watch::{Frame, Header};
 use corewise_sys::input::Input;
 use serde::Serialize;
 
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 
 /// So large a file is read: a day of 512 cpus at two moments a second is larger.
@@ -29,7 +31,7 @@ impl Recording {
     /// Where it cannot be read, or is no recording.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let text = Input::open(path, MOST_BYTES).and_then(Input::text).map_err(Failure::unavailable)?;
-        let next = "A recording is made with `corewise watch --save FILE`.";
+        let next = format!("A recording is made with {}.", suggestion::mention(&suggested_command::watch_and_save()));
         Self::parse(&text).map_err(|why| Failure::unavailable(format!("{}: {why}", path.display())).next(next))
     }
 
