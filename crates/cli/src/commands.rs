@@ -114,7 +114,7 @@ impl Printed for Survey {
     const TITLE: &'static str = "Survey";
 
     fn first() -> SuggestedCommand {
-        suggested_command::survey()
+        suggested_command::first_survey()
     }
 
     fn story(&self, kept: &Kept, _: &Settings) -> Story {
@@ -163,12 +163,19 @@ fn rooms() -> impl Iterator<Item = &'static Room> {
     COMMANDS.iter().flat_map(|(_, rooms)| rooms.iter())
 }
 
-/// The schemas of all documents by their names: that of "corewise/links/1" is "links".
-fn schemas() -> impl Iterator<Item = (String, Schema)> {
-    rooms().flat_map(|room| room.documents).map(|schema| {
-        let schema = schema();
+/// A schema by its name: that of "corewise/links/1" is "links"; with the command lines that print its document.
+struct NamedSchema {
+    name: String,
+    schema: Schema,
+    examples: &'static [&'static str],
+}
+
+fn schemas() -> impl Iterator<Item = NamedSchema> {
+    rooms().flat_map(|room| room.documents).map(|document| {
+        let schema = (document.schema)();
         let title = schema.get("title").and_then(|title| title.as_str()).unwrap_or_default();
-        (title.split('/').nth(1).unwrap_or(title).to_owned(), schema)
+        let name = title.split('/').nth(1).unwrap_or(title).to_owned();
+        NamedSchema { name, schema, examples: document.examples }
     })
 }
 
@@ -363,6 +370,49 @@ mod tests {
         let lines = help.lines().filter(|line| line.starts_with("  corewise"));
         found.extend(lines.map(|line| line.trim().split("   ").next().unwrap_or_default().to_owned()));
         command.get_subcommands().for_each(|inner| examples_of_help(inner, found));
+    }
+
+    /// Calls `look` with each command whose help is printed, with the options that every command has.
+    fn each_command(definition: &clap::Command, look: &mut impl FnMut(&clap::Command)) {
+        look(definition);
+        definition.get_subcommands().for_each(|inner| each_command(inner, look));
+    }
+
+    #[test]
+    fn help_of_many_options_is_in_groups() {
+        let mut program = program();
+        program.build();
+        each_command(&program, &mut |command| {
+            let visible = command.get_opts().filter(|option| !option.is_hide_set());
+            let options: Vec<&clap::Arg> =
+                visible.filter(|option| !["help", "version"].contains(&option.get_id().as_str())).collect();
+            let group = |heading| options.iter().filter(|option| option.get_help_heading() == heading).count();
+            if options.len() > 15 && command.get_name() != "corewise" {
+                let name = command.get_bin_name().unwrap_or_default();
+                assert_eq!(group(None), 0, "{name}: options without a heading");
+                let largest = options.iter().map(|option| group(option.get_help_heading())).max();
+                assert!(largest <= Some(15), "{name}: {largest:?} under one heading");
+            }
+        });
+    }
+
+    #[test]
+    fn one_word_stands_for_one_thing() {
+        let mut program = program();
+        program.build();
+        each_command(&program, &mut |command| {
+            let name = command.get_bin_name().unwrap_or_default().to_owned();
+            let option = |long: &str| command.get_opts().find(|option| option.get_long() == Some(long));
+            assert!(option("for").is_none(), "{name}: how long is --budget");
+            for option in ["anyway", "trust"] {
+                let found = command.get_opts().find(|found| found.get_long() == Some(option));
+                assert!(found.is_none_or(|found| !found.is_hide_set()), "{name}: messages recommend --{option}");
+            }
+            for long in ["format", "as"] {
+                let values = option(long).map(clap::Arg::get_possible_values).unwrap_or_default();
+                assert!(values.iter().all(|value| value.get_name() != "json"), "{name}: JSON is --json");
+            }
+        });
     }
 
     #[test]

@@ -27,6 +27,8 @@ impl SuggestedCommand {
     /// The command of corewise, such as "history"; `None` for another program.
     pub fn command(&self) -> Option<&str> {
         match &self.words[..] {
+            [program] if program == PROGRAM => Some(DEFAULT_COMMAND),
+            [program, command, ..] if program == PROGRAM && command.starts_with("--") => Some(DEFAULT_COMMAND),
             [program, command, ..] if program == PROGRAM => Some(command),
             _ => None,
         }
@@ -89,6 +91,8 @@ impl From<SuggestedCommand> for String {
 
 /// The program.
 const PROGRAM: &str = "corewise";
+/// The command that runs if none is named.
+const DEFAULT_COMMAND: &str = "survey";
 /// Stands for the user's program.
 const APP: [&str; 1] = ["./app"];
 /// Stands for the user's program in messages about what was typed.
@@ -145,6 +149,7 @@ macro_rules! suggestions {
 suggestions! {
     // Survey
     help() => corewise("--help");
+    first_survey() => other_program(PROGRAM);
     survey() => corewise("survey");
     survey_longer(cpus: Option<&CpuSet> = Some(&CpuSet::of(1)), budget: &str = "2m") =>
         corewise("survey").option_if("--cpus", cpus).option("--budget", budget);

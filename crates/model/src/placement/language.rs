@@ -24,7 +24,8 @@ pub fn language_forms() -> Vec<LanguageForm> {
         examples: examples.iter().map(|&example| example.to_owned()).collect(),
         selects: selects.to_owned(),
     };
-    let objects = format!("objects of a level, counted as `topology` shows them; the levels are {levels}");
+    let objects =
+        format!("objects of a level, counted as `topology` shows them; also all and odd; the levels are {levels}");
     vec![
         form(&["0,2,4-7", "0x55"], "cpus by the system's numbers: a list, a mask (a mask always has 0x)"),
         form(

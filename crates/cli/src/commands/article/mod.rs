@@ -26,7 +26,7 @@ use document::{ArticlesDocument, Made, MadeStep};
 use screen::{foot, head, list, step as step_head};
 
 impl Run for ArticleArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>(&[])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let Some(name) = &self.name else {

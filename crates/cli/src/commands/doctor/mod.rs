@@ -40,7 +40,7 @@ const RESTLESS_LOAD: f64 = 0.25;
 pub struct DoctorArguments {}
 
 impl Run for DoctorArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<DoctorDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<DoctorDocument<'_>>(&["doctor"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let machine = this_machine()?;

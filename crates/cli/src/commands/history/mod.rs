@@ -30,8 +30,11 @@ use arguments::{HistoryArguments, HistoryCommand, ListArguments};
 use document::DeletionDocument;
 
 impl Run for HistoryArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<HistoryDocument<'_>>, document::<DeletionDocument<'_>>, document::<import::ImportDocument>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<HistoryDocument<'_>>(&["history", "history --kind survey"]),
+        document::<DeletionDocument<'_>>(&["history prune --older-than 1s --dry-run"]),
+        document::<import::ImportDocument>(&["history import page.html"]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let both = |own: ListArguments| ListArguments {
@@ -42,11 +45,11 @@ impl Run for HistoryArguments {
             HistoryCommand::List(own) => {
                 let ListArguments { all, kind } = both(own);
                 let known = KINDS.iter().find(|known| kind.as_deref() == Some(known.name));
-                let first = known.map_or_else(suggested_command::survey, |known| (known.first)());
+                let first = known.map_or_else(suggested_command::first_survey, |known| (known.first)());
                 list(kind.as_deref(), first, all, settings)
             }
             HistoryCommand::Show { number, form } => {
-                show(&existing(settings, &suggested_command::survey())?, number, &form, settings)
+                show(&existing(settings, &suggested_command::first_survey())?, number, &form, settings)
             }
             HistoryCommand::Compare { before, after } => compare(before, after, settings),
             HistoryCommand::Import { file } => import::import(&file, settings),
@@ -90,7 +93,7 @@ fn rests_on(rule: &Rule, numbers: &[i64]) -> bool {
 
 /// Says what changed between two of a kind.
 fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> {
-    let store = existing(settings, &suggested_command::survey())?;
+    let store = existing(settings, &suggested_command::first_survey())?;
     let of = |number| store.entry(number).map_err(broken);
     let (earlier, later) = (of(before)?, of(after)?);
     if earlier.kind != later.kind {
@@ -108,7 +111,7 @@ fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> 
 fn delete(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
     unless_evidence(numbers, settings)?;
     // Closed before it is written to: whoever closes it last tidies it up, and a reader may not.
-    let path = existing(settings, &suggested_command::survey())?.path().to_owned();
+    let path = existing(settings, &suggested_command::first_survey())?.path().to_owned();
     let deleted = to_write(&path, settings).and_then(|mut store| store.delete(numbers)).map_err(broken)?;
     print_deleted(&deleted, false, settings)
 }
@@ -135,7 +138,7 @@ fn unless_evidence(numbers: &[i64], settings: &Settings) -> Result<(), Failure> 
 
 /// Deletes what is older than some time.
 fn prune(older_than: Duration, dry_run: bool, list: &ListArguments, settings: &Settings) -> Result<(), Failure> {
-    let store = existing(settings, &suggested_command::survey())?;
+    let store = existing(settings, &suggested_command::first_survey())?;
     let fingerprint = if list.all { None } else { Some(this_machine()?.fingerprint()) };
     let before = SystemTime::now().checked_sub(older_than).and_then(|moment| moment.duration_since(UNIX_EPOCH).ok());
     let before = before.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));

@@ -28,7 +28,11 @@ use screen::screen;
 use task::IrqTask;
 
 impl Run for IrqArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<IrqDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<IrqDocument<'_>>(&[
+        "irq --machine interrupts.txt",
+        "irq --machine interrupts.txt --away-from 1 --dry-run",
+        "irq --machine devices.txt --near eth0 --dry-run",
+    ])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&IrqTask::new(self)?, settings)

@@ -44,11 +44,11 @@ use document::{ChangeDocument, KeepDocument, Origin, PlanDocument, Planned, Prov
 
 impl Run for KeepArguments {
     const DOCUMENTS: &'static [Document] = &[
-        document::<KeepDocument<'_>>,
-        document::<PlanDocument<'_>>,
-        document::<WhyDocument<'_>>,
-        document::<ChangeDocument<'_>>,
-        document::<ProveDocument<'_>>,
+        document::<KeepDocument<'_>>(&["keep --rules rules.toml"]),
+        document::<PlanDocument<'_>>(&["keep plan --rules rules.toml"]),
+        document::<WhyDocument<'_>>(&[]),
+        document::<ChangeDocument<'_>>(&["keep add other --match name=other --on 0 --rules added.toml"]),
+        document::<ProveDocument<'_>>(&[]),
     ];
 
     fn carried_options(&self) -> Vec<String> {

@@ -52,8 +52,10 @@ use pictures::screen::{Picture, error_words, layout, pairs_words, screen};
 use task::{Action, LinksTask, MapRequest, Simulation, Source};
 
 impl Run for LinksArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<ArtifactDocument<'_, LinkMap>>, document::<LinksComparisonDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<ArtifactDocument<'_, LinkMap>>(&["links --simulate matrix.csv --budget 1s --seed 1"]),
+        document::<LinksComparisonDocument<'_>>(&["links compare matrix.csv matrix.csv"]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&LinksTask::new(self)?, settings)

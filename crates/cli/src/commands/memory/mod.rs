@@ -43,8 +43,10 @@ use document::MemoryComparisonDocument;
 const BUDGET: std::time::Duration = std::time::Duration::from_secs(60);
 
 impl Run for MemoryArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<ArtifactDocument<'_, MemoryMap>>, document::<MemoryComparisonDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<ArtifactDocument<'_, MemoryMap>>(&["memory --simulate fx-8150 --budget 1s --seed 1"]),
+        document::<MemoryComparisonDocument<'_>>(&[]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         if let Some(path) = &self.import {

@@ -23,8 +23,13 @@ use screen::screen;
 use task::{CandidatesRequest, PlaceRequest};
 
 impl Run for PlaceArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<PlaceDocument<'_>>, document::<candidates::document::CandidatesDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<PlaceDocument<'_>>(&["place all-core:0 --machine 2990wx"]),
+        document::<candidates::document::CandidatesDocument<'_>>(&[
+            "place --candidates --machine 2990wx",
+            "place --candidates --threads 100",
+        ]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         if self.candidates {

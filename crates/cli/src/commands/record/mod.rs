@@ -45,7 +45,7 @@ pub enum PackingName {
 }
 
 impl Run for RecordArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<RecordDocument>];
+    const DOCUMENTS: &'static [Document] = &[document::<RecordDocument>(&["record -o here.tar.xz"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let output = self.output.as_path();

@@ -46,10 +46,10 @@ pub struct ReportDocument {
 }
 
 impl Run for ReportArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<ReportDocument>];
+    const DOCUMENTS: &'static [Document] = &[document::<ReportDocument>(&["report"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
-        let store = existing(settings, &suggested_command::survey())?;
+        let store = existing(settings, &suggested_command::first_survey())?;
         let numbers = if self.numbers.is_empty() { latest(&store)? } else { self.numbers.clone() };
         let is_piped = self.output == Path::new("-");
         let file = if is_piped { None } else { Some(place("--output", &self.output)?) };

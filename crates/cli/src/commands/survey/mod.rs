@@ -43,8 +43,10 @@ pub use screen::story;
 pub const NAME: &str = "survey";
 
 impl Run for SurveyArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<ArtifactDocument<'_, Survey>>, document::<ComparisonDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<ArtifactDocument<'_, Survey>>(&["survey --budget 1s", "history show 1"]),
+        document::<ComparisonDocument<'_>>(&["history compare 1 2"]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let wanted = self.cpus.as_deref().map(expression).transpose()?;

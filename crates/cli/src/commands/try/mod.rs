@@ -65,9 +65,9 @@ const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
 
 impl Run for TryArguments {
     const DOCUMENTS: &'static [Document] = &[
-        document::<ArtifactDocument<'_, Conducted>>,
-        document::<suite::document::SuiteDocument<'_>>,
-        document::<plan::PlanDocument>,
+        document::<ArtifactDocument<'_, Conducted>>(&["try --simulate truth.toml --seed 1"]),
+        document::<suite::document::SuiteDocument<'_>>(&[]),
+        document::<plan::PlanDocument>(&[]),
     ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {

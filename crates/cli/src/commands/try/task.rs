@@ -442,6 +442,19 @@ mod tests {
     }
 
     #[test]
+    fn every_suggested_line_of_try_is_understood() {
+        for (name, command) in suggested_command::examples() {
+            if command.command() != Some("try") {
+                continue;
+            }
+            let words: Vec<&str> = command.words()[1..].iter().map(String::as_str).collect();
+            let task = typed::<TryArguments>(&words).map(TryTask::new);
+            let failure = task.unwrap_or_else(|error| panic!("{name}: {error}")).err();
+            assert!(failure.is_none(), "{name}: {}: {failure:?}", command.line());
+        }
+    }
+
+    #[test]
     fn the_operating_systems_choice_is_one_of_them_only_where_it_is_named_twice() {
         assert!(task(&["--on", "os", "--", "ls"]).is_err());
         assert_eq!(new(&["--on", "os", "--on", "OS", "--", "ls"]).choices, [Choice::OperatingSystem]);

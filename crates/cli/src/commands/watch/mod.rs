@@ -46,7 +46,8 @@ use view::View;
 const SETTLING: Duration = Duration::from_secs(2);
 
 impl Run for WatchArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<WatchDocument<'_>>, document::<Header>];
+    const DOCUMENTS: &'static [Document] =
+        &[document::<WatchDocument<'_>>(&["watch --once", "watch --once --match name=*"]), document::<Header>(&[])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         match &self.replay {

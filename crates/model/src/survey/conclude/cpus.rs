@@ -187,7 +187,7 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
     let (advice, command) = match (spoilt, quiet.is_empty()) {
         _ if others.is_some() => (
             "Those programs cause this, and it may pass; check with a second survey:",
-            Some(suggested_command::survey()),
+            Some(suggested_command::first_survey()),
         ),
         (true, false) => ("Latency-sensitive work belongs elsewhere:", Some(words::run_on(quiet, survey))),
         (true, true) => ("No cpu is better: move interrupts or work away from here first.", None),
@@ -235,7 +235,7 @@ fn speed_finding(survey: &Survey, cpu: u32, effect: Effect) -> Finding {
         Some(_) => "In a virtual machine a temporary neighbour can cause this; check with a second survey:",
         None => "Check with a second survey before you rely on it:",
     };
-    let (advice, command) = (advice.into(), Some(suggested_command::survey()));
+    let (advice, command) = (advice.into(), Some(suggested_command::first_survey()));
     Finding { topic: Topic::Speed, cpus: CpuSet::of(cpu), statement, advice, command, effects: vec![effect] }
 }
 

@@ -291,7 +291,6 @@ fn no_name_steers_hides_or_computes_in_any_form() {
             }
             for Conducted { experiment, trials } in hostile::copies(&conducted) {
                 let (experiment, trials, standing) = (&experiment, &trials[..], &standing);
-                let store = std::path::PathBuf::from(&experiment.arms[1].name);
                 let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
                 [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(shown, width), width));
                 hostile::check_csv(&csv(shown));
