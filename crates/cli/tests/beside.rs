@@ -204,7 +204,7 @@ fn killed() -> Result {
 }
 
 fn ended_before() -> Result {
-    let output = Place::new().corewise(&["tail", "--beside", "--for", "1s", "--", "sleep", "2"]).output()?;
+    let output = Place::new().corewise(&["tail", "--beside", "--budget", "1s", "--", "sleep", "2"]).output()?;
     let told = text(&output.stderr);
     check(output.status.success() && told.contains("then it ran on"), told).map(|()| Completion::Completed)
 }

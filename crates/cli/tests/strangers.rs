@@ -343,10 +343,10 @@ fn one_measurement_of_a_user_at_a_time() {
         let said = refused(&place, &[&command[..1], &["--no-store"], &command[1..]].concat());
         assert!(said.contains(&format!("another corewise of yours is measuring (process {})", first.0.id())), "{said}");
     }
-    let run = place.corewise(&["tail", "--for", "1s", "--no-store", "--anyway"]).output().unwrap();
+    let run = place.corewise(&["tail", "--budget", "1s", "--no-store", "--anyway"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     first.end();
-    let run = place.corewise(&["tail", "--for", "1s", "--no-store"]).output().unwrap();
+    let run = place.corewise(&["tail", "--budget", "1s", "--no-store"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
 }
 

@@ -158,13 +158,6 @@ fn wins() -> Outcome {
     same("it is shown as it was", &shown, &again)?;
     let lines = said(&mut place.corewise(&["history", "show", "1", "--csv"]), 0)?.split("\r\n").count() as u64;
     same("its runs", lines, trials + 1)?;
-    let old = done(&mut place.corewise(&["history", "experiment", "1", "--json"]))?;
-    same(
-        "the old spelling",
-        text(&old.stdout),
-        text(&done(&mut place.corewise(&["history", "show", "1", "--json"]))?.stdout),
-    )?;
-    same("says the new one", &*text(&old.stderr), "note: `corewise history show 1` is the new spelling\n")?;
     contains(&told, &["runs in one boot (error rate 5 %)"])?;
     same("alone", told.contains("With this command"), false)?;
     let third = said(&mut trying(&place, &[&options[..], &["--runs-max", "6"]].concat(), &scores()), 1)?;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use corewise_model::Machine;
 use corewise_model::keep::{Action, Author, Fit, Held, Keeper, Outcome, Process, ResolvedRule};
+use corewise_model::suggested_command;
 use corewise_model::worth::Speed;
 use corewise_sys::SysError;
 use corewise_sys::affinity_events::AffinityEvents;
@@ -259,7 +260,8 @@ impl Daemon<'_> {
         let placed = self.hands.take_over()?;
         if !placed.is_empty() {
             let masks = counted(placed.len(), "mask");
-            warn!("an earlier `corewise keep run` was killed: {masks} of it taken over");
+            let run = suggested_command::keep_run().mention();
+            warn!("an earlier {run} was killed: {masks} of it taken over");
         }
         self.keeper.take_over(placed, left_alone);
         Ok(())

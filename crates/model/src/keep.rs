@@ -27,5 +27,5 @@ pub use keeper::Keeper;
 pub use process::{ChargedUser, Process, Thread, owner};
 pub use resolve::{ResolvedRule, resolve};
 pub use room::MAX_HELD_THREADS;
-pub use rule::{Fit, Match, Rule, RulesError, Strength, ThreadRule, Unproven, Written, rules};
+pub use rule::{Fit, Match, MatchField, Rule, RulesError, Strength, ThreadRule, Unproven, Written, rules};
 pub use thread::{CORRECTIONS, HeldThread, PERIOD};

@@ -36,9 +36,11 @@ pub mod sample;
 pub mod simulate;
 pub mod stall;
 pub mod stats;
+pub mod suggested_command;
 pub mod suite;
 pub mod survey;
 pub mod trial;
+pub mod vocabulary;
 pub mod watch;
 pub mod worth;
 
@@ -47,4 +49,5 @@ pub use cpu_set::CpuSet;
 pub use gap::Gap;
 pub use level::Level;
 pub use machine::Machine;
+pub use suggested_command::SuggestedCommand;
 pub use survey::Survey;

@@ -12,6 +12,7 @@ mod search;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::vocabulary::vocabulary;
 pub use finder::{Finder, PatternError};
 pub use metric_reading::MetricReading;
 pub use search::{LineSearch, OutputSearch, SearchEnded};
@@ -19,6 +20,38 @@ pub use search::{LineSearch, OutputSearch, SearchEnded};
 use prometheus::{Buckets, Selector};
 
 use crate::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuantity, UnitChange};
+
+vocabulary! {
+    /// A word of metrics of running processes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum MetricWord {
+        Rate "rate": "what is added to a count in a second";
+        CpuTime "cpu-time": "the cpu time of the threads";
+        RunDelay "run-delay": "how long the threads waited for a cpu";
+    }
+}
+
+/// The forms in which a metric or a guard of running processes is written, and what each reads.
+pub const METRIC_FORMS: [(&str, &str); 6] = [
+    (
+        "`NAME`, `NAME{label=\"value\"}`",
+        "the series of a page with that name (and labels), added up; in a command's output the number behind the name, as [above](#what-a-run-is)",
+    ),
+    ("`NAME=REGEX`", "the first group of the regular expression in the last line that has it"),
+    (
+        "with `--counter`, `rate(NAME)`, or a name that ends in `_total`",
+        "a count since the program's start: what is added in a second",
+    ),
+    (
+        "`p99(NAME)`",
+        "that percentile of what a histogram (`NAME_bucket`) counted within the slot, which has to be 100 values or more for p99",
+    ),
+    ("`cpu-time(NAME)`", "a proxy: the cpu time of the threads, for one of this count"),
+    (
+        "`cpu-time`, `run-delay`",
+        "proxies that need no `--sample`: the cpu time of the threads, and how long they waited for a cpu, in seconds in a second",
+    ),
+];
 
 /// How a metric of running processes is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,12 +102,13 @@ impl Kind {
             let percent: f64 = word.strip_prefix('p')?.parse().ok()?;
             (percent > 0.0 && percent < 100.0).then_some(Self::Quantile(percent / 100.0))
         };
-        match (text, call) {
-            ("run-delay", _) => (Self::RunDelay, None),
-            ("cpu-time", _) => (Self::CpuTime, None),
-            (_, Some(("rate", name))) => (Self::Rate, Some(name)),
-            (_, Some(("cpu-time", name))) => (Self::CpuTime, Some(name)),
-            (_, Some((word, name))) if percentile(word).is_some() => {
+        let known = |text: &str| MetricWord::ALL.into_iter().find(|word| word.word() == text);
+        match (known(text), call.map(|(word, name)| (known(word), word, name))) {
+            (Some(MetricWord::RunDelay), _) => (Self::RunDelay, None),
+            (Some(MetricWord::CpuTime), _) => (Self::CpuTime, None),
+            (_, Some((Some(MetricWord::Rate), _, name))) => (Self::Rate, Some(name)),
+            (_, Some((Some(MetricWord::CpuTime), _, name))) => (Self::CpuTime, Some(name)),
+            (_, Some((_, word, name))) if percentile(word).is_some() => {
                 (percentile(word).unwrap_or(Self::Gauge), Some(name))
             }
             _ if text.split('{').next().is_some_and(|name| name.ends_with("_total")) => (Self::Rate, Some(text)),

@@ -147,11 +147,3 @@ fn commands_hold_valid_expressions_and_names() {
     }
     assert!(seen >= 20, "{seen}");
 }
-
-#[test]
-fn every_notation_is_listed_with_its_reading() {
-    let listed: Vec<&str> =
-        rows().iter().filter(|row| row.header[0] == "name" && row.header.len() == 3).map(|row| row.cells[0]).collect();
-    let names: Vec<&str> = Notation::ALL.into_iter().map(Notation::name).chain(["json"]).collect();
-    assert_eq!(listed, names);
-}

@@ -322,12 +322,12 @@ pub fn ryzen_conclusions(survey: &Survey) -> Conclusions {
         high,
         p_value: Some(0.0004),
     };
-    let finding = |topic, cpus: &str, statement: &str, advice: &str, command: Option<&str>, effect| Finding {
+    let finding = |topic, cpus: &str, statement: &str, advice: &str, command, effect| Finding {
         topic,
         cpus: list(cpus),
         statement: statement.into(),
         advice: advice.into(),
-        command: command.map(str::to_owned),
+        command,
         effects: vec![effect],
     };
     Conclusions {
@@ -337,7 +337,7 @@ pub fn ryzen_conclusions(survey: &Survey) -> Conclusions {
                 "0",
                 "cpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1 77 %, timer 23 %).",
                 "Latency-sensitive work belongs elsewhere:",
-                Some("corewise run --on 1-31 -- ./app"),
+                Some(suggested_command::run_on("1-31")),
                 effect("interrupt rate", 2.9, 2.6, 3.1),
             ),
             finding(

@@ -1,11 +1,12 @@
 //! What a survey means, in plain words, and what could not be measured.
 
 use corewise_model::finding::Finding;
-use corewise_model::survey::Scope;
+use corewise_model::suggested_command;
 use corewise_model::survey::conclude::{Answer, Conclusions};
 use corewise_model::{Gap, Survey};
 
 use super::printable::bounded;
+use super::suggestion;
 use super::text::Line;
 use super::wrap::{glued, unbroken, wrap};
 
@@ -52,12 +53,8 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
         lines.extend(wrap(&Line::new().faint(" =  ").faint(glued(sentence)), width, 4));
     }
     if let Some(seconds) = conclusions.longer_s {
-        let command = match survey.provenance.scope {
-            Scope::Machine => "corewise --budget",
-            Scope::Tail => "corewise tail --for",
-        };
-        let line =
-            Line::new().plain("    To decide what is open:  ").strong(format!("{command} {}", duration(seconds)));
+        let command = suggestion::typed(&suggestion::again(survey, &duration(seconds)));
+        let line = Line::new().plain("    To decide what is open:  ").strong(command);
         lines.extend(wrap(&line, width, 8));
     }
     lines
@@ -91,11 +88,11 @@ pub fn numbered(number: usize, finding: &Finding, width: usize) -> Vec<Line> {
     let mut lines =
         wrap(&Line::new().strong(head).plain(glued(&bounded(&finding.statement, LONGEST_SENTENCE))), width, 4);
     let advice = Line::new().plain("    ").plain(glued(&bounded(&finding.advice, LONGEST_SENTENCE)));
-    let Some(command) = finding.command.as_deref().filter(|command| !command.is_empty()) else {
+    let Some(command) = finding.command.as_ref().map(suggestion::typed) else {
         lines.extend(wrap(&advice, width, 4));
         return lines;
     };
-    let together = advice.clone().plain("  ").strong(command);
+    let together = advice.clone().plain("  ").strong(&command);
     if together.width() <= width {
         lines.push(together);
     } else {
@@ -127,7 +124,7 @@ pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
         told.push(format!("{} more", reasons.len() - MOST_GAPS));
     }
     let line = Line::new().plain(glued(&format!("Not measured: {}.", told.join("; "))));
-    wrap(&line.faint(" Next:  ").strong(unbroken("corewise doctor")), width, 2)
+    wrap(&line.faint(" Next:  ").strong(unbroken(&suggestion::typed(&suggested_command::doctor()))), width, 2)
 }
 
 /// More gaps than this are counted only.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use corewise_model::followed::Followed;
+use corewise_model::suggested_command;
 use jiff::tz::TimeZone;
 
 use super::grid::{Column, Grid};
@@ -54,7 +55,7 @@ pub fn story(name: &str, moments: &[Moment], zone: &TimeZone) -> Option<Story> {
         answer: lines.iter().filter_map(|whose| now(*whose, name, moments)).collect(),
         evidence,
         besides: Vec::new(),
-        command: format!("corewise report {}", last.number),
+        command: suggested_command::report_on(last.number).line(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! What begins and ends every screen of a survey: the machine, what to know before the first number, what was not measured, where it is kept.
 
-use corewise_model::{CpuSet, Gap, Survey};
+use corewise_model::{Gap, Survey};
 
 use super::findings::gaps;
 use super::machine::headline;
@@ -34,12 +34,6 @@ impl Kept {
             Self::No | Self::Failed => None,
         }
     }
-}
-
-/// What is typed behind a command to survey the same cpus: nothing where they were all that may be used.
-pub fn cpus_option(survey: &Survey) -> String {
-    let cpus: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
-    if cpus == survey.machine.allowed { String::new() } else { format!(" --cpus {cpus}") }
 }
 
 /// The beginning: where it comes from, what spoils its numbers, and the machine.

@@ -5,7 +5,9 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
+use corewise_model::SuggestedCommand;
 use corewise_model::artifact::Origin;
+use corewise_model::suggested_command;
 use corewise_model::{Artifact, Machine};
 use corewise_store::{Entry, Store};
 use corewise_sys::input;
@@ -19,6 +21,7 @@ use super::settings::Settings;
 use crate::draw::number::when;
 use crate::draw::over_time::{self, Moment};
 use crate::draw::page::{Block, Story};
+use crate::draw::suggestion::for_others;
 use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen};
 
@@ -62,6 +65,9 @@ pub trait Printed: Artifact + Clone {
     /// What it is called with its number: "Survey".
     const TITLE: &'static str;
 
+    /// The command that makes one.
+    fn first() -> SuggestedCommand;
+
     /// What a page says of it.
     fn story(&self, kept: &Kept, settings: &Settings) -> Story;
 
@@ -73,7 +79,7 @@ pub trait Printed: Artifact + Clone {
             let [before, after] = numbers;
             let story = Story {
                 evidence: vec![Block::Lines(lines)],
-                command: format!("corewise history compare {before} {after}"),
+                command: suggested_command::history_compare([before, after]).line(),
                 ..Story::default()
             };
             Some(Section::new(format!("{}-{before}-{after}", Self::KIND), "What changed".to_owned(), story))
@@ -122,6 +128,8 @@ pub struct Kind {
     pub import: fn(&mut Store, &mut dyn Read, &str) -> Result<i64, String>,
     /// The name of its documents.
     pub schema: &'static str,
+    /// The command that makes one.
+    pub first: fn() -> SuggestedCommand,
 }
 
 /// A section of a page: one result, or what several show together.
@@ -168,6 +176,7 @@ pub const fn kind<T: Printed>() -> Kind {
         rehearse: rehearse::<T>,
         import: imported::<T>,
         schema: T::SCHEMA,
+        first: T::first,
     }
 }
 
@@ -203,13 +212,13 @@ fn latest<T: Printed>(store: &Store, entries: &[Entry]) -> Result<Vec<i64>, Fail
 fn reported<T: Printed>(store: &Store, numbers: &[i64], settings: &Settings) -> Sections {
     let artifact = |number: &i64| Ok((*number, store.get::<T>(*number).map_err(broken)?));
     let several = numbers.iter().map(artifact).collect::<Result<Vec<(i64, T)>, Failure>>()?;
-    let mut sections = T::together(&several);
+    let mut sections = for_others(|| T::together(&several));
     for (number, artifact) in &several {
         let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
         sections.push(Section {
             id: format!("{}-{number}", T::KIND),
             title: format!("{} {number}", T::TITLE),
-            story: artifact.story(&Kept::Recalled(*number, made), settings),
+            story: for_others(|| artifact.story(&Kept::Recalled(*number, made), settings)),
             result: Some(Reported {
                 number: *number,
                 schema: T::SCHEMA,

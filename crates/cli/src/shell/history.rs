@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Once;
 
+use corewise_model::SuggestedCommand;
+use corewise_model::suggested_command;
 use corewise_model::{Artifact, Machine, Survey};
 use corewise_store::{Store, StoreError};
 use corewise_sys::files;
@@ -10,12 +12,13 @@ use corewise_sys::files;
 use super::failure::Failure;
 use super::output::say;
 use super::settings::{History, Settings};
+use crate::draw::suggestion;
 use crate::draw::survey::Kept;
 
 /// The store, or what makes one.
-pub fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
+pub fn existing(settings: &Settings, first: &SuggestedCommand) -> Result<Store, Failure> {
     let what = || Ok::<_, Failure>(format!("there is no history at {}", path(settings)?.display()));
-    let next = || format!("{first}, or name another store with --store.");
+    let next = || format!("Make one with {}, or name another store with --store.", suggestion::mention(first));
     opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
 }
 
@@ -84,10 +87,10 @@ fn say_renumbered(store: &Store) {
         .map(|entry| format!("{} {} is now {}", entry.kind, entry.was.unwrap_or_default(), entry.number))
         .collect();
     say(&format!(
-        "note: everything in {} now has one series of numbers: {}\n  `corewise history experiment N` and `corewise \
-            links show N` still accept the old ones.",
+        "note: everything in {} now has one series of numbers: {}\n  {} still accepts the old ones of maps.",
         store.path().display(),
-        all.join(", ")
+        all.join(", "),
+        suggestion::mention(&suggested_command::links_show("N"))
     ));
 }
 
@@ -108,7 +111,8 @@ fn path(settings: &Settings) -> Result<&Path, Failure> {
 pub fn broken(error: StoreError) -> Failure {
     match error {
         StoreError::Missing { .. } | StoreError::Deleted { .. } | StoreError::OtherKind { .. } => {
-            Failure::unavailable(error).next("`corewise history --all` lists everything.")
+            Failure::unavailable(error)
+                .next(format!("{} lists everything.", suggestion::mention(&suggested_command::history_all())))
         }
         error => Failure::unavailable(format!("the history cannot be read: {error}")),
     }

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 use corewise_keep::{Status, Wish};
 use corewise_model::keep::Held;
+use corewise_model::suggested_command;
 use corewise_sys::input::{Input, InputKind};
 use corewise_sys::process::Process;
 use corewise_sys::{input, output, signals};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 use crate::shell::settings::Settings;
 
@@ -101,7 +103,8 @@ pub fn reload(settings: &Settings) -> bool {
 /// Where none runs.
 pub fn running(settings: &Settings) -> Result<State<'static>, Failure> {
     State::read(settings).ok_or_else(|| {
-        Failure::unavailable("no `corewise keep run` of this user runs").next("Start it with `corewise keep run`.")
+        let run = suggestion::mention(&suggested_command::keep_run());
+        Failure::unavailable(format!("no {run} of this user runs")).next(format!("Start it with {run}."))
     })
 }
 

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use corewise_lab::placing::Known as _;
 use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
 use corewise_model::placement::Context;
+use corewise_model::suggested_command;
 use corewise_model::{CpuSet, Machine};
 use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::processes::HAVE_CONTROL_GROUPS;
@@ -14,6 +15,7 @@ use corewise_sys::{files, output};
 use super::failure::Failure;
 use super::machine::this_machine;
 use super::settings::Settings;
+use crate::draw::suggestion;
 
 /// Where the system's rules are in the folder of its settings.
 const OF_SYSTEM: &str = "corewise/rules.d";
@@ -83,7 +85,7 @@ impl Rules {
 
     fn missing(&self, name: &str) -> Failure {
         Failure::usage(format!("there is no rule {name} in {}", self.place.display()))
-            .next("`corewise keep` lists the rules.")
+            .next(format!("{} lists the rules.", suggestion::mention(&suggested_command::keep())))
     }
 
     fn files(&self) -> Result<Vec<PathBuf>, Failure> {
@@ -132,8 +134,10 @@ impl Rules {
             return Err(Failure::usage(what));
         }
         if self.read()?.iter().any(|known| known.name == rule.name) {
-            return Err(Failure::usage(format!("there is a rule {} already", rule.name))
-                .next(format!("Remove it with `corewise keep remove {}`, or choose another name.", rule.name)));
+            return Err(Failure::usage(format!("there is a rule {} already", rule.name)).next(format!(
+                "Remove it with {}, or choose another name.",
+                suggestion::mention(&suggested_command::keep_remove(&rule.name))
+            )));
         }
         let is_file = self.place.exists() || self.place.extension().is_some_and(|extension| extension == "toml");
         let is_folder = self.place.is_dir() || self.of_system && !is_file;

@@ -1,7 +1,7 @@
 //! The device that a user means by a name, by its place on the bus, or by its number among the GPUs.
 
-use crate::Machine;
 use crate::facts::{Device, DeviceKind};
+use crate::{Machine, suggested_command};
 
 /// Before the place on the bus.
 const BUS: &str = "pci:";
@@ -66,7 +66,7 @@ fn unknown(machine: &Machine) -> Unfound {
     let mut names: Vec<String> = named.collect();
     let more = names.len().saturating_sub(MOST_NAMED);
     names.truncate(MOST_NAMED);
-    names.extend((more > 0).then(|| format!("{more} more (`corewise topology --devices`)")));
+    names.extend((more > 0).then(|| format!("{more} more ({})", suggested_command::topology_devices().mention())));
     Unfound {
         what: "this machine has no such device".to_owned(),
         hint: format!("the devices here are {}", names.join(", ")),

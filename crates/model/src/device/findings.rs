@@ -3,6 +3,7 @@
 use crate::facts::{Device, DeviceKind};
 use crate::finding::{Finding, Topic};
 use crate::interrupt::device::{DeviceInterrupt, Mobility};
+use crate::suggested_command::{self, SuggestedCommand};
 use crate::{CpuSet, Machine};
 
 use super::{Near, near};
@@ -24,7 +25,7 @@ pub fn findings(machine: &Machine, interrupts: &[DeviceInterrupt]) -> Vec<Findin
     machine.devices.iter().flat_map(of_device).collect()
 }
 
-fn finding(cpus: CpuSet, statement: String, advice: &str, command: Option<String>) -> Finding {
+fn finding(cpus: CpuSet, statement: String, advice: &str, command: Option<SuggestedCommand>) -> Finding {
     Finding { topic: Topic::Devices, cpus, statement, advice: advice.to_owned(), command, effects: Vec::new() }
 }
 
@@ -51,7 +52,7 @@ fn far(device: &Device, near: &Near, interrupts: &[&DeviceInterrupt], machine: &
         (some, all) => (format!("{some} of {all} interrupts"), "go"),
     };
     let statement = format!("{of} of {name} {go} to {noun} {cpus}, away from it (near: {}).", near.cpus);
-    let command = in_shell(device).map(|name| format!("corewise irq --near {name} --dry-run"));
+    let command = in_shell(device).map(|name| suggested_command::irq_see_near(&name));
     Some(finding(cpus, statement, "To see what moving them near it would change:", command))
 }
 
@@ -82,7 +83,7 @@ fn few(device: &Device, machine: &Machine) -> Option<Finding> {
         "{name} has {queues} {noun} for cpus of {llcs} last-level caches, so cpus that share no cache share a queue."
     );
     let is_network = device.kind == DeviceKind::Network;
-    let command = in_shell(device).filter(|_| is_network).map(|name| format!("ethtool -l {name}"));
+    let command = in_shell(device).filter(|_| is_network).map(|name| suggested_command::ethtool_queues(&name));
     let advice = match device.kind {
         DeviceKind::Network => {
             "If the card has more, raise them (`ethtool -L`, combined); a guest gets them from its host. To see:"

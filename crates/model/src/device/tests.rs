@@ -105,7 +105,7 @@ fn found(device: Device, interrupts: &[DeviceInterrupt], change: impl Fn(&mut Ma
     change(&mut machine);
     findings(&machine, interrupts)
         .into_iter()
-        .map(|found| format!("{} {}", found.statement, found.command.unwrap_or_default()))
+        .map(|found| format!("{} {}", found.statement, found.command.map(String::from).unwrap_or_default()))
         .collect()
 }
 

@@ -10,7 +10,7 @@ use super::action::{Action, LeftBecause, Outcome};
 use super::process::{ChargedUser, Process};
 use super::room::ProcessClaim;
 use super::thread::HeldThread;
-use crate::CpuSet;
+use crate::{CpuSet, suggested_command};
 
 /// So many remarks of a process are kept, the latest.
 const MOST_NOTES: usize = 16;
@@ -133,7 +133,7 @@ impl Held {
     /// The same for the keeper after the one that left it alone, which has other times; nothing where it was held.
     pub(super) fn of_earlier(self) -> Option<Self> {
         let Standing::Left(because) = &self.standing else { return None };
-        let what = format!("an earlier `corewise keep run`: {}", because.sentence());
+        let what = format!("an earlier {}: {}", suggested_command::keep_run().mention(), because.sentence());
         Some(Self { since: Duration::ZERO, notes: vec![Note { at: Duration::ZERO, what }], ..self })
     }
 

@@ -26,7 +26,7 @@ pub use tiers::Tiers;
 pub use told::Agreement;
 
 /// What was concluded from a map.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LinkConclusions {
     /// One entry for each way to talk, in the order of the map's series.
     pub kinds: Vec<KindConclusions>,

@@ -19,7 +19,7 @@ use crate::stats::order::median;
 const KNEE: f64 = 1.5;
 
 /// What was concluded from a map of memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MemoryConclusions {
     /// The levels that each staircase shows.
     pub levels: Vec<CpuLevels>,

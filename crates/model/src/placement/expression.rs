@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::Indices;
 use super::order::list;
+use crate::vocabulary::vocabulary;
 use crate::{CpuSet, Level};
 
 /// An expression of the placement language; prints as a text that means the same.
@@ -86,90 +87,31 @@ impl Operator {
     }
 }
 
-/// A name of cpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Name {
-    /// Every cpu of the machine.
-    All,
-    /// Every cpu that is switched on.
-    Online,
-    /// The larger, faster cores.
-    Performance,
-    /// The smaller cores.
-    Efficiency,
-    /// The smallest cores, outside the last-level cache.
-    LowPower,
-    /// The die with stacked cache.
-    Vcache,
-    /// The other dies of a machine with stacked cache.
-    Frequency,
-    /// The cpus that the latest survey found undisturbed.
-    Quiet,
-    /// The cpus that the kernel keeps out of its balancing.
-    Isolated,
-    /// One usable cpu of each core.
-    OnePerCore,
-    /// The cpus on nodes that have memory.
-    WithMemory,
-    /// The cpus whose nearest memory costs about as little as any, by a map of memory.
-    CheapMemory,
-}
-
-impl Name {
-    /// All names.
-    pub const ALL: [Self; 12] = [
-        Self::All,
-        Self::Online,
-        Self::Performance,
-        Self::Efficiency,
-        Self::LowPower,
-        Self::Vcache,
-        Self::Frequency,
-        Self::Quiet,
-        Self::Isolated,
-        Self::OnePerCore,
-        Self::WithMemory,
-        Self::CheapMemory,
-    ];
-
-    /// The word of the language.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Online => "online",
-            Self::Performance => "performance",
-            Self::Efficiency => "efficiency",
-            Self::LowPower => "low-power",
-            Self::Vcache => "vcache",
-            Self::Frequency => "frequency",
-            Self::Quiet => "quiet",
-            Self::Isolated => "isolated",
-            Self::OnePerCore => "one-per-core",
-            Self::WithMemory => "with-memory",
-            Self::CheapMemory => "cheap-memory",
-        }
+vocabulary! {
+    /// A name of cpus.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Name {
+        All "all": "every cpu of the machine";
+        Online "online": "those that are switched on";
+        Performance "performance": "the larger, faster cores, on machines with several kinds";
+        Efficiency "efficiency": "the smaller cores, on machines with several kinds";
+        LowPower "low-power": "the smallest cores, outside the last-level cache";
+        Vcache "vcache": "the dies with stacked cache";
+        Frequency "frequency": "the other dies of a machine with stacked cache";
+        Quiet "quiet": "those that the latest survey found less disturbed than the others";
+        Isolated "isolated": "those that `isolcpus=` or an isolated cpuset keeps out of the scheduler's balancing";
+        OnePerCore "one-per-core": "one usable cpu of each core";
+        WithMemory "with-memory": "those on NUMA nodes that have memory, and whose memory this process may use";
+        CheapMemory "cheap-memory": "those whose nearest memory costs at most 10 % more than any cpu's, by the latest map of memory; an error without one";
     }
 }
 
-/// A way to choose a number of cpus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
-    /// Over as many objects of a level as will hold them.
-    Spread,
-    /// Over as few objects of a level as will hold them.
-    Pack,
-}
-
-impl Pattern {
-    /// All patterns.
-    pub const ALL: [Self; 2] = [Self::Spread, Self::Pack];
-
-    /// The word of the language.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Spread => "spread",
-            Self::Pack => "pack",
-        }
+vocabulary! {
+    /// A way to choose a number of cpus.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Pattern {
+        Spread "spread": "over as many objects of a level as will hold them";
+        Pack "pack": "over as few objects of a level as will hold them";
     }
 }
 

@@ -1,6 +1,7 @@
 //! The cpus that are worth most at a moment, and why.
 
 use super::{CpuWorth, SpeedSource};
+use crate::suggested_command;
 
 /// Differences below this are not counted: shares of a second are not known better, and of cpus that are worth the same those come first
 /// whose cores have none yet.
@@ -48,12 +49,16 @@ impl WorthNow {
         let these = if chosen.len() == 1 { "this one is worth" } else { "each of these is worth at least" };
         let reason = format!("{these} {least:.0} %{from}{}.", next.unwrap_or_default());
         let is = |cpu: &u32, source| self.of(*cpu).is_none_or(|cpu| cpu.record.speed_source == source);
+        let unmeasured = format!(
+            "speeds are not measured, so cpus count as equally fast; {} measures them.",
+            suggested_command::survey().mention()
+        );
         let prior = match () {
             () if pool.iter().all(|cpu| is(cpu, SpeedSource::Measured)) => None,
             () if pool.iter().any(|cpu| is(cpu, SpeedSource::Hardware)) => {
                 Some("speeds are the hardware's own ranking where no survey measured them.")
             }
-            () => Some("speeds are not measured, so cpus count as equally fast; `corewise survey` measures them."),
+            () => Some(unmeasured.as_str()),
         };
         [reason].into_iter().chain(prior.map(str::to_owned)).chain(self.doubts.iter().cloned()).collect()
     }

@@ -9,10 +9,12 @@ use std::path::Path;
 
 use corewise_model::Machine;
 use corewise_model::article::{Article, BUILT_IN};
+use corewise_model::suggested_command;
 use corewise_sys::file_place::FileOrigin;
 use corewise_sys::input::{Input, InputKind};
 use serde_json::Value;
 
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::itself::Itself;
 use crate::shell::machine::this_machine;
@@ -25,7 +27,7 @@ use document::{ArticlesDocument, Made, MadeStep};
 use screen::{foot, head, list, step as step_head};
 
 impl Run for ArticleArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>(&[])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let Some(name) = &self.name else {
@@ -85,7 +87,7 @@ fn texts(name: &str) -> Result<(Vec<Text>, Option<FileOrigin>), Failure> {
 fn read(name: &str, text: &str) -> Result<Article, Failure> {
     Article::parse(text).map_err(|error| {
         Failure::usage(format!("the article {name}: {error}"))
-            .next("`corewise article core0 --print` shows an example.")
+            .next(format!("{} shows an example.", suggestion::mention(&suggested_command::article_printed())))
     })
 }
 

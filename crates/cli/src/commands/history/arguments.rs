@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
+use crate::commands::KINDS;
 use crate::shell::artifact::Form;
 use crate::shell::values::between;
 
@@ -37,9 +39,14 @@ pub struct ListArguments {
     /// Include results of other machines
     #[arg(long)]
     pub all: bool,
-    /// Only one kind: survey, experiment or links
-    #[arg(long, value_name = "KIND")]
+    /// Only one kind
+    #[arg(long, value_name = "KIND", value_parser = kind_names(), ignore_case = true)]
     pub kind: Option<String>,
+}
+
+/// Parser of the names of the kinds that are stored.
+fn kind_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(KINDS.iter().map(|kind| kind.name))
 }
 
 /// A command of `history`.
@@ -50,16 +57,6 @@ pub enum HistoryCommand {
     /// Show a stored survey, experiment or map again, with its conclusions recomputed
     Show {
         /// Its number, as `history list` shows it
-        #[arg(value_name = "N")]
-        number: i64,
-        /// In which form.
-        #[command(flatten)]
-        form: Form,
-    },
-    /// Show a stored experiment: an old spelling of `show`
-    #[command(hide = true)]
-    Experiment {
-        /// Its number, or the one that it had among experiments
         #[arg(value_name = "N")]
         number: i64,
         /// In which form.

@@ -4,6 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use corewise_model::suggested_command;
 use corewise_sys::input::{Input, InputKind};
 use corewise_sys::limits::limit_this_process;
 use schemars::JsonSchema;
@@ -11,6 +12,7 @@ use serde::Serialize;
 
 use crate::commands::KINDS;
 use crate::draw::number::count;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::artifact::Kind;
@@ -46,8 +48,10 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
     };
     let page = Input::open(file, InputKind::ReportPage).and_then(Input::text).map_err(Failure::unavailable)?;
     if elements(&page).next().is_none() {
-        return Err(Failure::unavailable(format!("{name} holds no result"))
-            .next("A page of `corewise report` holds the results that it shows."));
+        return Err(Failure::unavailable(format!("{name} holds no result")).next(format!(
+            "A page of {} holds the results that it shows.",
+            suggestion::mention(&suggested_command::report())
+        )));
     }
     let refused = |why: String| Failure::unavailable(format!("{name}: {why}")).next("Nothing was imported.");
     rehearse_apart(&page)?.map_err(refused)?;
@@ -58,8 +62,10 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
         let number =
             kind_of(element.schema).and_then(|kind| (kind.import)(&mut store, &mut unpacker.open(&element), &name));
         number.map_err(|why| {
-            Failure::unavailable(format!("cannot import {name}: {why}"))
-                .next("What was stored before is kept; `corewise history` lists it.")
+            Failure::unavailable(format!("cannot import {name}: {why}")).next(format!(
+                "What was stored before is kept; {} lists it.",
+                suggestion::mention(&suggested_command::history())
+            ))
         })
     };
     let numbers = elements(&page).map(stored).collect::<Result<Vec<i64>, Failure>>()?;

@@ -9,10 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_model::CpuSet;
 use corewise_model::interrupt::device::{DeviceInterrupt, Mobility};
+use corewise_model::suggested_command;
 
 use super::document::Listing;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal, whole};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, unbroken, wrap};
 use groups::{Group, Named, groups};
@@ -167,7 +169,7 @@ fn next(listing: &Listing) -> Option<Line> {
         listing.interrupts.iter().filter(|interrupt| interrupt.mobility == Mobility::Movable).collect();
     let by_cpu = by_cpu(listing, &movable);
     let (cpu, _) = by_cpu.into_iter().filter(|(_, struck)| *struck > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let command = format!("corewise irq --away-from {cpu} --dry-run");
+    let command = suggestion::typed(&suggested_command::irq_see_away_from(&cpu.to_string()));
     Some(
         Line::new()
             .plain(format!("Next, to see what would move to keep cpu {cpu} free of them:  "))

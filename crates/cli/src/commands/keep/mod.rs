@@ -22,11 +22,13 @@ use corewise_model::keep::{
 };
 use corewise_model::placement::Name;
 use corewise_model::placement::memory::MemoryPolicy;
+use corewise_model::suggested_command;
 use corewise_sys::files::path_of;
 use corewise_sys::process::Stat;
 use corewise_sys::{affinity, cpuset, installed, process};
 use jiff::tz::TimeZone;
 
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::failure::{Exit, Failure};
@@ -42,12 +44,19 @@ use document::{ChangeDocument, KeepDocument, Origin, PlanDocument, Planned, Prov
 
 impl Run for KeepArguments {
     const DOCUMENTS: &'static [Document] = &[
-        document::<KeepDocument<'_>>,
-        document::<PlanDocument<'_>>,
-        document::<WhyDocument<'_>>,
-        document::<ChangeDocument<'_>>,
-        document::<ProveDocument<'_>>,
+        document::<KeepDocument<'_>>(&["keep --rules rules.toml"]),
+        document::<PlanDocument<'_>>(&["keep plan --rules rules.toml"]),
+        document::<WhyDocument<'_>>(&[]),
+        document::<ChangeDocument<'_>>(&["keep add other --match name=other --on 0 --rules added.toml"]),
+        document::<ProveDocument<'_>>(&[]),
     ];
+
+    fn carried_options(&self) -> Vec<String> {
+        let flags = [("--user", self.user), ("--system", self.system)];
+        let flags = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(option, _)| option.to_owned());
+        let rules = self.rules.iter().flat_map(|path| ["--rules".to_owned(), path.to_string_lossy().into_owned()]);
+        flags.chain(rules).collect()
+    }
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let of_system = self.system || settings.is_root && !self.user;
@@ -201,16 +210,18 @@ type WinningPlace = (String, Option<MemoryPolicy>);
 
 /// The placement that an experiment proves, with the evidence, and the program with the folder in which it was run.
 fn winner(number: i64, settings: &Settings) -> Result<(WinningPlace, Evidence, (String, PathBuf)), Failure> {
-    let conducted =
-        existing(settings, "Make an experiment with `corewise try`")?.get::<Conducted>(number).map_err(broken)?;
+    let conducted = existing(settings, &suggested_command::try_command())?.get::<Conducted>(number).map_err(broken)?;
     let (arm, evidence) = Evidence::of_winner(number, &conducted).ok_or_else(|| {
-        Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep"))
-            .next(format!("`corewise history show {number}` says what it shows."))
+        Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep")).next(format!(
+            "{} says what it shows.",
+            suggestion::mention(&suggested_command::history_show(&number.to_string()))
+        ))
     })?;
     if !arm.roles.is_empty() {
         let what = format!("experiment {number} places several roles, and a rule places one program");
         return Err(Failure::usage(what).next(format!(
-            "`corewise history show {number}` shows a placement for each; make a rule for each with --on and --match."
+            "{} shows a placement for each; make a rule for each with --on and --match.",
+            suggestion::mention(&suggested_command::history_show(&number.to_string()))
         )));
     }
     let memory = arm.memory.as_ref().and_then(|memory| memory.policy.parse().ok());
@@ -230,8 +241,9 @@ fn changed(rule: &str, what: &str, file: &Path, settings: &Settings) -> Result<(
         let line = Line::new().plain("Rule ").strong(rule).plain(format!(" {what}: {file}"));
         screen.extend(wrap(&line, settings.width, 2));
         let next = match reloaded {
-            true => Line::new().plain("The running `corewise keep run` reads it."),
-            false => Line::new().plain("Next:  ").strong("corewise keep plan"),
+            true => Line::new()
+                .plain(format!("The running {} reads it.", suggestion::mention(&suggested_command::keep_run()))),
+            false => Line::new().plain("Next:  ").strong(suggestion::typed(&suggested_command::keep_plan())),
         };
         screen.extend(wrap(&next, settings.width, 2));
         screen
@@ -348,7 +360,10 @@ fn release(id: u32, is_undone: bool, settings: &Settings) -> Result<(), Failure>
         (Some(false), true) => Some(format!("process {id} is not left alone: its rule holds it")),
     };
     if let Some(what) = what {
-        return Err(Failure::unavailable(what).next(format!("`corewise keep why {id}` says how it stands.")));
+        return Err(Failure::unavailable(what).next(format!(
+            "{} says how it stands.",
+            suggestion::mention(&suggested_command::keep_why(&id.to_string()))
+        )));
     }
     keeper::ask(id, if is_undone { Wish::Hold } else { Wish::Release }, settings)
 }

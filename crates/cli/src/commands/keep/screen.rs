@@ -6,11 +6,13 @@ use corewise_model::CpuSet;
 use corewise_model::keep::{
     ChargedUser, Evidence, Held, MAX_HELD_THREADS, Process, ResolvedRule, Standing, Strength, Unproven, WaitingProcess,
 };
+use corewise_model::suggested_command;
 use jiff::tz::TimeZone;
 
 use super::document::{Fate, Origin, Planned, ProveDocument, WhyDocument};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{count, when_exactly};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 use crate::shell::keeper::State;
@@ -21,7 +23,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
     let say = |screen: &mut Screen, line: Line| screen.extend(wrap(&line, width, 2));
     if rules.is_empty() {
         say(&mut screen, Line::new().plain(format!("No rules in {place}.")));
-        let next = "corewise keep add NAME --match 'exe=*/PROGRAM' --on EXPR";
+        let next = suggestion::typed(&suggested_command::keep_add());
         say(&mut screen, Line::new().plain("Next:  ").strong(next));
         return screen;
     }
@@ -111,7 +113,9 @@ pub fn describe_waiting(waiting: &WaitingProcess) -> String {
 
 fn summary(running: Option<&State<'_>>) -> Line {
     let Some(State { status, .. }) = running else {
-        return Line::new().plain("Nothing keeps these rules in force. Next:  ").strong("corewise keep run");
+        return Line::new()
+            .plain("Nothing keeps these rules in force. Next:  ")
+            .strong(suggestion::typed(&suggested_command::keep_run()));
     };
     let held = || status.processes.values().filter(|held| held.standing == Standing::Held);
     let threads: usize = held().map(|held| held.threads.len()).sum();
@@ -173,12 +177,12 @@ pub fn proven(made: &ProveDocument<'_>, width: usize) -> Screen {
                 true => "It is disabled, as `unproven = \"release\"` asks for. Next:  ",
                 false => "It stays in force. Next:  ",
             });
-            let command = if made.disabled { "remove" } else { "disable" };
-            say(next.strong(format!("corewise keep {command} {rule}")));
+            let command = if made.disabled { suggested_command::keep_remove } else { suggested_command::keep_disable };
+            say(next.strong(suggestion::typed(&command(rule))));
         }
         _ => {
             say(named.plain(format!(": nothing was decided (experiment {experiment}), and its evidence is as it was.")));
-            say(Line::new().plain("Next:  ").strong(format!("corewise try --resume={experiment}")));
+            say(Line::new().plain("Next:  ").strong(suggestion::typed(&suggested_command::try_resume(*experiment))));
         }
     }
     screen
@@ -218,7 +222,7 @@ pub fn plan(planned: &[Planned], unreadable: &BTreeMap<String, u32>, width: usiz
         );
         say(Line::new().plain(what));
     }
-    say(Line::new().plain("Nothing was changed. Next:  ").strong("corewise keep run"));
+    say(Line::new().plain("Nothing was changed. Next:  ").strong(suggestion::typed(&suggested_command::keep_run())));
     screen
 }
 
@@ -238,7 +242,11 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
         (Some(rule), Some(_)) => format!(". Rule {} matches, and leaves it alone.", rule.rule.name),
         (Some(rule), None) if waiting.is_some() => format!(". Rule {} matches, but there is no room.", rule.rule.name),
         (Some(rule), None) => {
-            format!(". Rule {} matches, but no `corewise keep run` of this user holds it.", rule.rule.name)
+            format!(
+                ". Rule {} matches, but no {} of this user holds it.",
+                rule.rule.name,
+                suggestion::mention(&suggested_command::keep_run())
+            )
         }
         (None, _) => ". No rule in force matches.".to_owned(),
     };
@@ -246,7 +254,10 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
     say(Line::new().strong(who).plain(format!(" may run on cpus {all} ({threads}){because}")));
     if let Some(rule) = rule {
         say(Line::new().plain(match &rule.rule.evidence {
-            None => "Evidence: none. Nobody has measured that this helps; `corewise try` would.".to_owned(),
+            None => format!(
+                "Evidence: none. It was never measured whether this helps; {} would.",
+                suggestion::mention(&suggested_command::try_placement(&rule.rule.on.0.to_string()))
+            ),
             Some(found) => {
                 format!(
                     "Proven: {}, error rate {} %, on machine {}.",

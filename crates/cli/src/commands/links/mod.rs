@@ -20,12 +20,14 @@ use corewise_model::links::compare::compare as compare_maps;
 use corewise_model::links::conclude::{Filled, LinkConclusions, conclude};
 use corewise_model::links::map::{LinkMap, Origin};
 use corewise_model::{Artifact as _, CpuSet, Machine};
+use corewise_model::{SuggestedCommand, suggested_command};
 use jiff::tz::TimeZone;
 
 use crate::draw::heat::SvgText;
 use crate::draw::machine::{made_by, model_name};
 use crate::draw::number::{self, when};
 use crate::draw::page::{Story, WIDTH};
+use crate::draw::suggestion;
 use crate::draw::survey::Kept;
 use crate::draw::text::Line;
 use crate::shell::artifact::{self, Form, Printed};
@@ -50,8 +52,10 @@ use pictures::screen::{Picture, error_words, layout, pairs_words, screen};
 use task::{Action, LinksTask, MapRequest, Simulation, Source};
 
 impl Run for LinksArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<ArtifactDocument<'_, LinkMap>>, document::<LinksComparisonDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<ArtifactDocument<'_, LinkMap>>(&["links --simulate matrix.csv --budget 1s --seed 1"]),
+        document::<LinksComparisonDocument<'_>>(&["links compare matrix.csv matrix.csv"]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&LinksTask::new(self)?, settings)
@@ -77,20 +81,22 @@ fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
         }
         Action::Compare { before, after, machine } => {
             let machine = chosen(machine.as_ref())?;
-            compared(before, after, machine.as_ref(), task, settings)
+            compared(before, after, machine.as_ref(), settings)
         }
         Action::Show(number) => {
             let (number, map) = stored(*number, settings)?;
             if task.order.is_none() && !matches!(task.format, FormatName::Matrix | FormatName::Svg) {
-                say(&format!("note: `corewise history show {number}` is the new spelling"));
+                let show = suggestion::mention(&suggested_command::history_show(&number.to_string()));
+                say(&format!("note: {show} is the new spelling"));
             }
             let kept = Kept::Recalled(number, when(map.provenance.started_unix_ms, &TimeZone::system()));
             print(&map, &kept, (task.format, task.order), settings)?;
             Ok(Exit::Done)
         }
         Action::List { all } => {
-            say(&"note: `corewise history --kind links` is the new spelling");
-            list(Some(LinkMap::KIND), *all, &as_json(task.format, settings))?;
+            let of_kind = suggestion::mention(&suggested_command::history_of_kind(LinkMap::KIND));
+            say(&format!("note: {of_kind} is the new spelling"));
+            list(Some(LinkMap::KIND), suggested_command::links(), *all, settings)?;
             Ok(Exit::Done)
         }
     }
@@ -160,7 +166,8 @@ fn two_at_least(cpus: &CpuSet, whose: &str) -> Result<(), Failure> {
         "a link needs two cpus, and {whose} only {}",
         if cpus.is_empty() { "none".into() } else { cpus.to_string() }
     );
-    Err(Failure::unavailable(what).next("`corewise topology` shows all cpus and which are allowed."))
+    Err(Failure::unavailable(what)
+        .next(format!("{} shows all cpus and which are allowed.", suggestion::mention(&suggested_command::topology()))))
 }
 
 fn made(
@@ -205,33 +212,23 @@ fn finished(
 
 /// The stored map of a number, or of the one that it had among maps.
 fn stored(number: i64, settings: &Settings) -> Result<(i64, LinkMap), Failure> {
-    let store = existing(settings, "Make a map with `corewise links`")?;
+    let store = existing(settings, &suggested_command::links())?;
     let number = number_now(&store, LinkMap::KIND, number)?;
     Ok((number, store.get(number).map_err(broken)?))
 }
 
-fn compared(
-    before: &Source,
-    after: &Source,
-    machine: Option<&Machine>,
-    task: &LinksTask,
-    settings: &Settings,
-) -> Result<Exit, Failure> {
+fn compared(before: &Source, after: &Source, machine: Option<&Machine>, settings: &Settings) -> Result<Exit, Failure> {
     let map = |source: &Source| match source {
         Source::Stored(number) => stored(*number, settings).map(|(number, map)| (Source::Stored(number), map)),
         Source::File(path) => source::map(path, machine, None).map(|map| (source.clone(), map)),
     };
     let ((before, earlier), (after, later)) = (map(before)?, map(after)?);
     if let (Source::Stored(before), Source::Stored(after)) = (&before, &after) {
-        say(&format!("note: `corewise history compare {before} {after}` is the new spelling"));
+        let compare = suggestion::mention(&suggested_command::history_compare([*before, *after]));
+        say(&format!("note: {compare} is the new spelling"));
     }
-    compare(&before, &after, [&earlier, &later], &as_json(task.format, settings))?;
+    compare(&before, &after, [&earlier, &later], settings)?;
     Ok(Exit::Done)
-}
-
-/// The settings, with JSON where the format says so.
-fn as_json(format: FormatName, settings: &Settings) -> Settings {
-    Settings { json: settings.json || format == FormatName::Json, ..settings.clone() }
 }
 
 fn compare(before: &Source, after: &Source, maps: [&LinkMap; 2], settings: &Settings) -> Result<(), Failure> {
@@ -265,6 +262,10 @@ impl Printed for LinkMap {
     }
 
     const TITLE: &'static str = "Map of links";
+
+    fn first() -> SuggestedCommand {
+        suggested_command::links()
+    }
 
     fn story(&self, kept: &Kept, _: &Settings) -> Story {
         let conclusions = self.conclude();
@@ -301,9 +302,7 @@ fn print(
     let filled = || Filled::of(series, map);
     let by_group = order != Some(OrderName::Number);
     match format {
-        _ if settings.json || format == FormatName::Json => {
-            print_json(&ArtifactDocument::new(Cow::Borrowed(map), kept.number()))
-        }
+        _ if settings.json => print_json(&ArtifactDocument::new(Cow::Borrowed(map), kept.number())),
         FormatName::Csv => print_form(long_csv(map).trim_end()),
         FormatName::Matrix => {
             let filled = filled();
@@ -318,7 +317,7 @@ fn print(
             let conclusions = conclude(map);
             print_form(&picture(map, &filled(), &conclusions, by_group))
         }
-        FormatName::Text | FormatName::Json => {
+        FormatName::Text => {
             let picture = Picture { depth: colours(settings), by_group };
             artifact::print(map, kept, settings, |conclusions| {
                 screen(map, &filled(), conclusions, kept, picture, settings.width)

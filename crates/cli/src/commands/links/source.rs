@@ -8,11 +8,13 @@ use corewise_model::links::import::{Imported, read};
 use corewise_model::links::map::{LinkMap, Origin, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::{Matrix, Pair, What};
 use corewise_model::stats::order::median;
+use corewise_model::suggested_command;
 use corewise_model::{Artifact as _, CpuSet, Machine};
 use corewise_sys::input::{self, Input, InputKind};
 use serde::Deserialize;
 
 use super::arguments::UnitName;
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 
 /// A document of `corewise links --json`.
@@ -40,8 +42,13 @@ pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Re
             }
         });
     map.map_err(|why| {
-        let what = format!("{} is not a map of `corewise links --json`: {why}", path.display());
-        Failure::unavailable(what).next("Make one with `corewise links --json > FILE`.")
+        let what = format!(
+            "{} is not a map of {}: {why}",
+            path.display(),
+            suggestion::mention(&suggested_command::links_json())
+        );
+        Failure::unavailable(what)
+            .next(format!("Make one with `{} > FILE`.", suggestion::typed(&suggested_command::links_json())))
     })
 }
 
@@ -97,8 +104,10 @@ fn of_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>)
     })?;
     drop(text);
     in_nanoseconds(&mut series, in_cycles, unit).map_err(|what| {
-        Failure::unavailable(format!("{}: {what}", path.display()))
-            .next("`corewise links import FILE --unit us` reads them as microseconds, --unit ns as what they say.")
+        Failure::unavailable(format!("{}: {what}", path.display())).next(format!(
+            "{} reads them as microseconds, --unit ns as what they say.",
+            suggestion::mention(&suggested_command::links_import_in("us"))
+        ))
     })?;
     let machine = machine.filter(|machine| fits(machine, &cpus, &mut remarks)).cloned();
     let name = name_of(path);

@@ -151,7 +151,7 @@ impl LinksArguments {
     /// What was said that the word behind `links` has no use for.
     fn makes_no_sense(&self) -> Option<Failure> {
         let refused = |what: &str, next: &str| Some(Failure::usage(what).next(next));
-        let is_table = !matches!(self.format, FormatName::Text | FormatName::Json);
+        let is_table = self.format != FormatName::Text;
         match &self.command {
             Some(LinksCommand::Compare { .. } | LinksCommand::List { .. }) if is_table || self.order.is_some() => {
                 refused(

@@ -16,6 +16,7 @@ use corewise_model::memory::compare::compare;
 use corewise_model::memory::plan::Plan;
 use corewise_model::memory::{MemoryMap, hwloc, import};
 use corewise_model::{Artifact as _, CpuSet, Machine};
+use corewise_model::{SuggestedCommand, suggested_command};
 use corewise_sys::input::{Input, InputKind};
 
 use crate::draw::csv;
@@ -42,8 +43,10 @@ use document::MemoryComparisonDocument;
 const BUDGET: std::time::Duration = std::time::Duration::from_secs(60);
 
 impl Run for MemoryArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<ArtifactDocument<'_, MemoryMap>>, document::<MemoryComparisonDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<ArtifactDocument<'_, MemoryMap>>(&["memory --simulate fx-8150 --budget 1s --seed 1"]),
+        document::<MemoryComparisonDocument<'_>>(&[]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         if let Some(path) = &self.import {
@@ -134,6 +137,10 @@ impl Printed for MemoryMap {
 
     const TITLE: &'static str = "Map of memory";
 
+    fn first() -> SuggestedCommand {
+        suggested_command::memory()
+    }
+
     fn story(&self, kept: &Kept, _: &Settings) -> Story {
         screen::story(self, &self.conclude(), kept)
     }
@@ -162,9 +169,7 @@ impl Printed for MemoryMap {
 
 fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) -> Result<(), Failure> {
     match format {
-        _ if settings.json || format == FormatName::Json => {
-            print_json(&ArtifactDocument::new(Cow::Borrowed(map), kept.number()))
-        }
+        _ if settings.json => print_json(&ArtifactDocument::new(Cow::Borrowed(map), kept.number())),
         FormatName::Csv => print_form(visits(map).trim_end()),
         FormatName::Hwloc => print_form(hwloc::xml(map).trim_end()),
         FormatName::Svg => match screen::picture(map, &map.conclude()) {
@@ -173,7 +178,7 @@ fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) 
                 Err(Failure::unavailable("the map has no latency to draw").next("`--format text` shows what it has."))
             }
         },
-        FormatName::Text | FormatName::Json => artifact::print(map, kept, settings, |conclusions| {
+        FormatName::Text => artifact::print(map, kept, settings, |conclusions| {
             screen::screen(map, conclusions, kept, colours(settings), settings.width)
         }),
     }

@@ -41,7 +41,7 @@ impl<'a> PlaceDocument<'a> {
         let entry = |line: NotationLine| NotationEntry { label: line.label, text: line.text, remarks: line.remarks };
         let lines = |notation: Notation| {
             let printed = notation::print(notation, &resolution.cpus, &resolution.order, machine);
-            (notation.name(), printed.into_iter().map(entry).collect())
+            (notation.word(), printed.into_iter().map(entry).collect())
         };
         Self {
             schema: "corewise/placement/1",

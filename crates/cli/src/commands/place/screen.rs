@@ -134,12 +134,12 @@ fn warnings(placed: &Placed<'_>) -> Vec<String> {
 fn notations(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let remark = "  --as NAME prints one in full, with its remarks";
     let mut lines = wrap(&Line::new().strong("Other notations").faint(remark), width, 2);
-    let label = Notation::ALL.map(|notation| notation.name().len()).into_iter().max().unwrap_or(0) + 2;
+    let label = Notation::ALL.map(|notation| notation.word().len()).into_iter().max().unwrap_or(0) + 2;
     let mut said = Vec::new();
     for notation in Notation::ALL {
         let printed = notation::print(notation, &placed.resolution.cpus, &placed.resolution.order, placed.machine);
         for (place, line) in printed.iter().take(MOST_LINES).enumerate() {
-            let name = if place == 0 { notation.name() } else { "" };
+            let name = if place == 0 { notation.word() } else { "" };
             lines.extend(pasted(name, label, line, width));
         }
         if printed.len() > MOST_LINES {

@@ -7,11 +7,13 @@ use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
+use corewise_model::suggested_command;
 use corewise_sys::Root;
 use corewise_sys::output::OutputPlace;
 use corewise_sys::record::{Packing, record};
 
 use crate::draw::number::bytes;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::failure::{Exit, Failure};
@@ -44,7 +46,7 @@ pub enum PackingName {
 }
 
 impl Run for RecordArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<RecordDocument>];
+    const DOCUMENTS: &'static [Document] = &[document::<RecordDocument>(&["record -o here.tar.xz"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let output = self.output.as_path();
@@ -75,7 +77,10 @@ fn to_standard_output(packing: Packing, settings: &Settings) -> Result<Exit, Fai
     }
     if settings.stdout_is_terminal {
         let what = "standard output is a terminal, and a recording is not text";
-        return Err(Failure::usage(what).next("Name a file with -o, or use a pipe: corewise record -o - | ssh …"));
+        return Err(Failure::usage(what).next(format!(
+            "Name a file with -o, or use a pipe: {} | ssh …",
+            suggestion::typed(&suggested_command::record_to_pipe())
+        )));
     }
     let mut bytes = Vec::new();
     record(&Root::live(), &mut bytes, packing).map_err(Failure::unavailable)?;
@@ -106,7 +111,7 @@ fn written(file: &File, packing: Packing) -> Result<u64, Failure> {
 fn screen(name: &str, size_bytes: u64, width: usize) -> Screen {
     let mut screen = Screen::new();
     let line = Line::new().plain(format!("recorded in {name} ({}); show it on any machine:  ", bytes(size_bytes)));
-    screen.extend(wrap(&line.strong(format!("corewise topology --machine {name}")), width, 2));
+    screen.extend(wrap(&line.strong(suggestion::typed(&suggested_command::topology_of(name))), width, 2));
     screen
 }
 

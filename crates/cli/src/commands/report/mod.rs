@@ -7,6 +7,7 @@ use std::path::Path;
 
 use corewise_model::Machine;
 use corewise_model::keep::Rule;
+use corewise_model::suggested_command;
 use corewise_store::Store;
 use corewise_sys::output::{self, OutputPlace};
 use schemars::JsonSchema;
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use super::KINDS;
 use crate::draw::number::{bytes, count};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::artifact::{Kind, Section};
@@ -26,9 +28,6 @@ use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::ReportArguments;
 use page::Page;
-
-/// What makes something to report.
-const FIRST: &str = "Make a survey with `corewise`";
 
 /// What `corewise report --json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -47,10 +46,10 @@ pub struct ReportDocument {
 }
 
 impl Run for ReportArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<ReportDocument>];
+    const DOCUMENTS: &'static [Document] = &[document::<ReportDocument>(&["report"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
-        let store = existing(settings, FIRST)?;
+        let store = existing(settings, &suggested_command::first_survey())?;
         let numbers = if self.numbers.is_empty() { latest(&store)? } else { self.numbers.clone() };
         let is_piped = self.output == Path::new("-");
         let file = if is_piped { None } else { Some(place("--output", &self.output)?) };
@@ -102,8 +101,10 @@ fn latest(store: &Store) -> Result<Vec<i64>, Failure> {
     let numbers =
         KINDS.iter().map(|kind| (kind.latest)(store, &entries)).collect::<Result<Vec<_>, Failure>>()?.concat();
     match numbers.is_empty() {
-        true => Err(Failure::unavailable("nothing is stored of this machine")
-            .next("Name what to report by its number; `corewise history --all` lists everything.")),
+        true => Err(Failure::unavailable("nothing is stored of this machine").next(format!(
+            "Name what to report by its number; {} lists everything.",
+            suggestion::mention(&suggested_command::history_all())
+        ))),
         false => Ok(numbers),
     }
 }

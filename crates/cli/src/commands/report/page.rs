@@ -2,6 +2,7 @@
 
 use corewise_model::Machine;
 use corewise_model::keep::{Change, Evidence, Rule};
+use corewise_model::suggested_command;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::draw::machine::{details, model_name};
@@ -52,13 +53,13 @@ impl Page {
                     footer {
                         p {
                             "Made by corewise " (env!("CARGO_PKG_VERSION")) ". This page holds the observations that everything on it was computed from; "
-                            code { "corewise history import FILE" } " takes them into another history."
+                            code { (suggested_command::history_import().line()) } " takes them into another history."
                         }
                         @for section in &self.sections {
                             @if let Some(result) = &section.result {
                                 @match element(result.schema, &result.data) {
                                     Some(element) => { (PreEscaped(element)) },
-                                    None => { p { "The observations of " (section.title) " are too large for a page: " code { "corewise history show " (result.number) " --json" } " prints them." } },
+                                    None => { p { "The observations of " (section.title) " are too large for a page: " code { (suggested_command::history_show_json(result.number).line()) } " prints them." } },
                                 }
                             }
                         }

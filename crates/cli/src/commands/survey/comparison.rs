@@ -1,6 +1,7 @@
 //! What changed between two surveys, beyond what two surveys differ by anyway.
 
 use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject, compare};
+use corewise_model::suggested_command;
 use corewise_model::survey::WorkKind;
 use corewise_model::{CpuSet, Survey};
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use serde::Serialize;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal, whole};
 use crate::draw::page::WIDTH;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, wrap};
 use crate::shell::failure::Failure;
@@ -36,9 +38,10 @@ pub fn print(numbers: [i64; 2], surveys: [&Survey; 2], settings: &Settings) -> R
     if works[0] != works[1] {
         let [earlier, later] = works.map(WorkKind::name);
         let what = format!("survey {before} timed `{earlier}`, survey {after} `{later}`; they cannot be compared");
-        return Err(
-            Failure::usage(what).next("Compare two surveys, or two runs of `corewise tail` with the same --work.")
-        );
+        return Err(Failure::usage(what).next(format!(
+            "Compare two surveys, or two runs of {} with the same --work.",
+            suggestion::mention(&suggested_command::tail())
+        )));
     }
     let comparison = compare(surveys[0], surveys[1]);
     show(

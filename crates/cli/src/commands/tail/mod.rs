@@ -35,7 +35,8 @@ pub use screen::story;
 use task::{Measure, TailTask};
 
 impl Run for TailArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<beside::document::BesideDocument<'_>>];
+    const DOCUMENTS: &'static [Document] =
+        &[document::<beside::document::BesideDocument<'_>>(&["tail --beside -- true"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&TailTask::new(self)?, settings)

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
 use std::path::Path;
 
+use corewise_model::suggested_command;
 use corewise_model::survey::Recording;
 use corewise_sys::input::{self, Input, InputKind, Weighed};
 use corewise_sys::output::OutputPlace;
@@ -12,6 +13,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 
 /// What the file says it is.
@@ -58,7 +60,7 @@ pub fn read(path: &Path) -> Result<Recording, Failure> {
     let file = Input::open(path, InputKind::StallRecording).map_err(Failure::unavailable)?;
     let found: Found = input::json(GzDecoder::new(BufReader::new(file))).map_err(|error| {
         Failure::unavailable(format!("{} is not a recording of stalls: {error}", path.display()))
-            .next("Make one with `corewise tail --explain --record FILE`.")
+            .next(format!("Make one with {}.", suggestion::mention(&suggested_command::tail_record())))
     })?;
     if found.schema != SCHEMA {
         let what = format!("{} is a different kind of file: {}, not {SCHEMA}", path.display(), found.schema);

@@ -18,6 +18,7 @@ use corewise_model::experiment::Policy;
 use corewise_model::placement::Expression;
 use corewise_model::placement::memory::MemoryPolicy;
 use corewise_model::placement::plan::{USUAL_MOST, plan};
+use corewise_model::suggested_command;
 use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, RolePlace, Source, WITHOUT_ECO_QOS, Workload};
 use corewise_model::{CpuSet, Machine};
 use corewise_store::Store;
@@ -27,6 +28,7 @@ use corewise_sys::spawn::{self, Effect};
 
 use super::task::{Again, Choice, NewExperiment, PartsSource, PartsTask, Which, choices};
 use crate::draw::printable::named;
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, number_now, to_write};
 use crate::shell::machine::this_machine;
@@ -246,7 +248,8 @@ fn baseline() -> Arm {
 
 fn one_cpu(reachable: &CpuSet) -> Failure {
     let what = format!("there is nothing to try: this process may use only cpu {reachable}");
-    Failure::unavailable(what).next("`corewise doctor` shows what limits it.")
+    Failure::unavailable(what)
+        .next(format!("{} shows what limits it.", suggestion::mention(&suggested_command::doctor())))
 }
 
 fn no_roles(text: &str) -> Failure {
@@ -362,7 +365,10 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
     refuse_other(&experiment, &machine, number)?;
     if let Some(part) = &experiment.suite {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
-        return Err(Failure::unavailable(what).next("Continue all of it with `corewise try --suite FILE --resume`."));
+        return Err(Failure::unavailable(what).next(format!(
+            "Continue all of it with {}.",
+            suggestion::mention(&suggested_command::try_suite_resume())
+        )));
     }
     enter(&experiment, number)?;
     Ok(Begun { experiment, trials, stored: Some(number) })
@@ -401,7 +407,7 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
 fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<(i64, Conducted), Failure> {
     let nothing = || {
         Failure::unavailable("there is no such stored experiment of this machine")
-            .next("Start one with `corewise try -- COMMAND`.")
+            .next(format!("Start one with {}.", suggestion::mention(&suggested_command::try_command())))
     };
     let History::At(path) = &settings.history else {
         return Err(Failure::usage("a stored experiment needs the store")

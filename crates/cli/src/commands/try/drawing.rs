@@ -4,11 +4,13 @@ use std::path::Path;
 
 use corewise_model::Artifact as _;
 use corewise_model::conducted::{Conducted, ExperimentConclusions};
+use corewise_model::suggested_command;
 use corewise_model::trial::Experiment;
 use corewise_sys::output::OutputPlace;
 
 use super::screen::{Shown, svg};
 use super::task::no_threads;
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 
 /// The file that a picture is to be in.
@@ -34,8 +36,7 @@ impl Drawing {
     pub fn draw(&self, made: &Conducted, stored: Option<i64>) -> Result<(), Failure> {
         let (Conducted { experiment, trials }, shown) = (made, made.conclude());
         let ExperimentConclusions { standing, threads: report, .. } = shown;
-        let shown =
-            Shown { experiment, trials, standing: &standing, threads: report.as_ref(), stored, named_store: None };
+        let shown = Shown { experiment, trials, standing: &standing, threads: report.as_ref(), stored };
         let Some(picture) = report.as_ref().and_then(|report| svg(shown, report)) else {
             let what =
                 format!("--svg {}: nothing can be drawn: no number of threads has a value", self.0.path().display());
@@ -43,7 +44,7 @@ impl Drawing {
         };
         self.0.replace(picture.as_bytes()).map_err(|error| {
             Failure::unavailable(format!("cannot write {}: {error}", self.0.path().display()))
-                .next("Draw it elsewhere with `corewise history show N --svg FILE`.")
+                .next(format!("Draw it elsewhere with {}.", suggestion::mention(&suggested_command::history_draw())))
         })
     }
 }

@@ -88,7 +88,7 @@ impl<'a> Live<'a> {
     }
 
     fn shown<'b>(&'b self, standing: &'b Standing) -> Shown<'b> {
-        Shown { experiment: self.experiment, trials: &[], standing, threads: None, stored: None, named_store: None }
+        Shown { experiment: self.experiment, trials: &[], standing, threads: None, stored: None }
     }
 
     fn show(&self, lines: &[Line]) {

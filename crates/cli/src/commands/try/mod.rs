@@ -26,6 +26,7 @@ use corewise_model::conducted::{Conducted, ExperimentConclusions};
 use corewise_model::experiment::{Policy, Standing, Verdict, What};
 use corewise_model::stats::order::median;
 use corewise_model::trial::{Design, Experiment, Outcome, Stretch, Trial};
+use corewise_model::{SuggestedCommand, suggested_command};
 use corewise_store::Store;
 use corewise_sys::cpuset;
 use jiff::tz::TimeZone;
@@ -33,6 +34,7 @@ use jiff::tz::TimeZone;
 use crate::draw::number::when;
 use crate::draw::page::Story;
 use crate::draw::printable::printable;
+use crate::draw::suggestion;
 use crate::draw::survey::Kept;
 use crate::draw::text::Line;
 use crate::draw::wrap::wrap;
@@ -63,9 +65,9 @@ const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
 
 impl Run for TryArguments {
     const DOCUMENTS: &'static [Document] = &[
-        document::<ArtifactDocument<'_, Conducted>>,
-        document::<suite::document::SuiteDocument<'_>>,
-        document::<plan::PlanDocument>,
+        document::<ArtifactDocument<'_, Conducted>>(&["try --simulate truth.toml --seed 1"]),
+        document::<suite::document::SuiteDocument<'_>>(&[]),
+        document::<plan::PlanDocument>(&[]),
     ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
@@ -238,11 +240,15 @@ impl Printed for Conducted {
 
     const TITLE: &'static str = "Experiment";
 
+    fn first() -> SuggestedCommand {
+        suggested_command::try_command()
+    }
+
     fn story(&self, kept: &Kept, settings: &Settings) -> Story {
         let ExperimentConclusions { standing, threads, .. } = self.conclude();
         let Self { experiment, trials } = self;
         let (threads, stored) = (threads.as_ref(), kept.number());
-        let shown = Shown { experiment, trials, standing: &standing, threads, stored, named_store: None };
+        let shown = Shown { experiment, trials, standing: &standing, threads, stored };
         screen::story(shown, registry::lines(self, stored, settings))
     }
 
@@ -279,7 +285,8 @@ impl Printed for Conducted {
 
     fn compare(numbers: [i64; 2], _: [&Self; 2], _: &Settings) -> Result<(), Failure> {
         let what = format!("experiments {} and {} cannot be compared", numbers[0], numbers[1]);
-        Err(Failure::usage(what).next("Compare both placements in one experiment: corewise try --on A --on B"))
+        let both = suggestion::typed(&suggested_command::try_both_of());
+        Err(Failure::usage(what).next(format!("Compare both placements in one experiment: {both}")))
     }
 }
 
@@ -287,8 +294,7 @@ impl Printed for Conducted {
 fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings) -> Result<Vec<Standing>, Failure> {
     let Conducted { experiment, trials } = made;
     let ExperimentConclusions { standing, threads, .. } = made.conclude();
-    let named_store = settings.named_store.as_deref();
-    let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored, named_store };
+    let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored };
     match how {
         Print::Csv => print_form(&csv(shown))?,
         Print::Markdown => print_form(&markdown(shown))?,
@@ -385,7 +391,8 @@ impl Watcher for Session<'_> {
         {
             self.live.clear();
             return Err(Failure::unavailable(format!("the run cannot be stored: {error}")).next(format!(
-                "Earlier runs are stored as experiment {number}: continue with `corewise try --resume={number}`."
+                "Earlier runs are stored as experiment {number}: continue with {}.",
+                suggestion::mention(&suggested_command::try_resume(*number))
             )));
         }
         let is_first_failure = self.trials.is_empty() && matches!(trial.outcome, Outcome::Failed { .. });

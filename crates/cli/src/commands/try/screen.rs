@@ -15,17 +15,15 @@ pub mod suite;
 pub mod tests;
 mod threads;
 
-use std::path::Path;
-
 use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict};
 use corewise_model::quantity::QuantityUnit;
 use corewise_model::suite::results::Tried;
 use corewise_model::trial::{Arm, Experiment, Live, ThreadsReport, Trial, boots, metric_unit};
 
 use crate::draw::number::{count, duration};
+use crate::draw::suggestion::{in_shell, words_in_shell};
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
-use crate::shell::tip::{in_shell, words_in_shell};
 pub use export::{csv, markdown};
 pub use page::story;
 pub use standings::standings;
@@ -47,15 +45,13 @@ pub struct Shown<'a> {
     pub threads: Option<&'a ThreadsReport>,
     /// Its number in the store.
     pub stored: Option<i64>,
-    /// The store, where it is not the usual one.
-    pub named_store: Option<&'a Path>,
 }
 
 impl<'a> Shown<'a> {
     /// An experiment of a suite as it is shown alone.
     pub fn alone(tried: &'a Tried) -> Self {
         let Tried { experiment, trials, standing, stored, .. } = tried;
-        Self { experiment, trials, standing, threads: None, stored: *stored, named_store: None }
+        Self { experiment, trials, standing, threads: None, stored: *stored }
     }
 }
 

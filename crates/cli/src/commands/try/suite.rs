@@ -12,7 +12,7 @@ use corewise_lab::suite::{self, Keeper, Source, SuitePlan, missing};
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
 use corewise_model::suite::results::{Results, Row, RowResult, Tried};
-use corewise_model::suite::{Benchmark, Suite};
+use corewise_model::suite::{BUILT_IN, Benchmark, Suite};
 use corewise_model::trial::{Experiment, Trial};
 use corewise_model::{Artifact as _, Machine};
 use corewise_sys::installed::distributions;
@@ -35,8 +35,10 @@ use document::SuiteDocument;
 /// Makes a session of a suite.
 pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let Source { suite, folder, text, origin } = suite::read(&task.source).map_err(|error| {
-        Failure::usage(error)
-            .next("The built-in suites are `review` and `workloads`; docs/trying.md explains how to write one.")
+        Failure::usage(error).next(format!(
+            "Built-in suites: {}. docs/trying.md explains how to write one.",
+            BUILT_IN.map(|(name, _)| name).join(", ")
+        ))
     })?;
     if task.only_installs {
         return print_text(&installations(&suite, &folder)).map(|()| Exit::Done);

@@ -14,12 +14,14 @@ use corewise_model::placement::Expression;
 use corewise_model::placement::memory::{MemoryError, MemoryPolicy};
 use corewise_model::placement::roles::{PlacedRole, placed_roles};
 use corewise_model::sample::Finder;
+use corewise_model::suggested_command;
 use corewise_model::trial::{MEMORY_SIGN, Metric, WITHOUT_ECO_QOS, policy_of_kept, policy_of_slots};
 
 use super::arguments::TryArguments;
+use crate::draw::suggestion;
+use crate::draw::suggestion::in_shell;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::placing;
-use crate::shell::tip::in_shell;
 pub use live::LiveTask;
 pub use parts::{PartsSource, PartsTask};
 pub use threads::ThreadTable;
@@ -199,7 +201,7 @@ impl Subject {
 /// There is nothing for `--svg` to draw.
 pub fn no_threads() -> Failure {
     Failure::usage("--svg needs at least two numbers of threads")
-        .next("For example: corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}")
+        .next(format!("For example: {}", suggestion::typed(&suggested_command::try_threads_drawn())))
 }
 
 impl TryTask {
@@ -219,7 +221,8 @@ impl TryTask {
         }
         // With a command clap does not see it: `--suite` could not be there then.
         if typed.install && typed.suite.is_none() {
-            return Err(Failure::usage("--install needs --suite").next("`corewise try --suite review --install`"));
+            return Err(Failure::usage("--install needs --suite")
+                .next(suggestion::typed(&suggested_command::try_suite_install())));
         }
         let one = Subject::One;
         let again = typed.again;
@@ -435,6 +438,19 @@ mod tests {
         match task(words).unwrap().subject {
             Subject::One(Which::New(new)) => *new,
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_suggested_line_of_try_is_understood() {
+        for (name, command) in suggested_command::examples() {
+            if command.command() != Some("try") {
+                continue;
+            }
+            let words: Vec<&str> = command.words()[1..].iter().map(String::as_str).collect();
+            let task = typed::<TryArguments>(&words).map(TryTask::new);
+            let failure = task.unwrap_or_else(|error| panic!("{name}: {error}")).err();
+            assert!(failure.is_none(), "{name}: {}: {failure:?}", command.line());
         }
     }
 

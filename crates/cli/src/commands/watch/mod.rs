@@ -46,7 +46,8 @@ use view::View;
 const SETTLING: Duration = Duration::from_secs(2);
 
 impl Run for WatchArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<WatchDocument<'_>>, document::<Header>];
+    const DOCUMENTS: &'static [Document] =
+        &[document::<WatchDocument<'_>>(&["watch --once", "watch --once --match name=*"]), document::<Header>(&[])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         match &self.replay {
@@ -73,7 +74,7 @@ fn watched(typed: &WatchArguments, settings: &Settings) -> Result<Exit, Failure>
     let output = if typed.command.is_empty() { None } else { Some(output_of_command(typed, settings)?) };
     let mut program = program(typed, output.as_ref(), limit, &held)?;
     let name = program.as_ref().map(|program| program.name.clone());
-    let header = Header::new(env!("CARGO_PKG_VERSION"), machine, known, name, typed.interval.as_secs_f64());
+    let header = Header::new(env!("CARGO_PKG_VERSION"), machine, &known, name, typed.interval.as_secs_f64());
     let recorder = typed.save.as_deref().map(|path| Recorder::create(path, &header)).transpose();
     let recorder = recorder.inspect_err(|_| program.iter_mut().for_each(Program::ask_to_end))?;
     let mut live = Live {

@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use corewise_model::suggested_command;
 use corewise_model::watch::{Frame, Header};
 use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::output::OutputPlace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 
 /// The longest line that is read, in bytes: a moment of 512 cpus and 10,000 threads takes 3 MB.
@@ -67,7 +69,7 @@ impl Recording {
 
 fn refuse_recording(path: &Path, why: &str) -> Failure {
     Failure::unavailable(format!("{}: {why}", path.display()))
-        .next("A recording is made with `corewise watch --save FILE`.")
+        .next(format!("A recording is made with {}.", suggestion::mention(&suggested_command::watch_and_save())))
 }
 
 /// Reads the header, and finds where each moment begins. A last line that is not whole is passed over: whoever recorded was ended while

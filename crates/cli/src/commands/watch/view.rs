@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
+use corewise_model::suggested_command;
 use corewise_model::watch::{Frame, Header, ThreadNow};
 
 use super::keys::{Effect, Key};
 use super::row::{Part, Row, RowName, Sort};
 use super::trails::Trails;
 use super::tree::{Node, labels_at, nodes, rows_at};
+use crate::draw::suggestion;
 
 /// What is on the bottom line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -320,15 +322,19 @@ impl View {
     fn examination(&self, at: usize) -> String {
         let rows = self.rows();
         match rows.get(at) {
-            Some(Row::Node(node, _)) => format!("corewise tail --explain --cpus {}", node.cpus),
-            Some(Row::Title(Part::Cpus)) | None => "corewise survey".to_owned(),
-            Some(Row::Thread(ThreadNow { process, rule: Some(_), .. })) => format!("corewise keep why {process}"),
-            Some(Row::Thread(thread)) => format!("corewise try --pid {} --metric run-delay", thread.process),
+            Some(Row::Node(node, _)) => {
+                suggestion::typed(&suggested_command::tail_explain_cpus(&node.cpus.to_string()))
+            }
+            Some(Row::Title(Part::Cpus)) | None => suggestion::typed(&suggested_command::survey()),
+            Some(Row::Thread(ThreadNow { process, rule: Some(_), .. })) => {
+                suggestion::typed(&suggested_command::keep_why(&process.to_string()))
+            }
+            Some(Row::Thread(thread)) => suggestion::typed(&suggested_command::try_process(thread.process)),
             Some(Row::Title(Part::Threads)) => match self.frame.threads.first() {
-                Some(thread) => format!("corewise try --pid {} --metric run-delay", thread.process),
-                None => "corewise keep plan".to_owned(),
+                Some(thread) => suggestion::typed(&suggested_command::try_process(thread.process)),
+                None => suggestion::typed(&suggested_command::keep_plan()),
             },
-            Some(Row::Source(_) | Row::Title(Part::Interrupts)) => "corewise irq".to_owned(),
+            Some(Row::Source(_) | Row::Title(Part::Interrupts)) => suggestion::typed(&suggested_command::irq()),
         }
     }
 }

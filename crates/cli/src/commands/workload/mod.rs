@@ -26,7 +26,7 @@ use screen::screen;
 use task::{Which, WorkloadTask};
 
 impl Run for WorkloadArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<WorkloadDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<WorkloadDocument<'_>>(&["workload particles --size 0.001"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&WorkloadTask::new(self)?, settings)

@@ -1,13 +1,17 @@
 //! What belongs to the causes: how they were seen, what that cost, who sent what, and what comes with a period.
 
+use std::borrow::Cow;
+
 use corewise_model::Survey;
 use corewise_model::attribution::{Cause, CpuStalls, Sender};
 use corewise_model::period::describe;
 use corewise_model::stall::EventSource;
+use corewise_model::suggested_command;
 use corewise_model::survey::{CpuObservation, Watch};
 
 use crate::draw::number::{count, decimal, duration, whole};
 use crate::draw::printable::named;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{glued, wrap};
 
@@ -22,11 +26,14 @@ pub fn threshold(watch: &Watch) -> String {
 }
 
 /// How causes were seen.
-pub const fn by(event_source: EventSource) -> &'static str {
+pub fn by(event_source: EventSource) -> Cow<'static, str> {
     match event_source {
-        EventSource::Thread => "by the thread's own accounting (corewise tail --explain names them)",
-        EventSource::Perf => "named by the kernel's tracepoints",
-        EventSource::Ftrace => "named by the kernel's tracepoints through ftrace",
+        EventSource::Thread => {
+            let explain = suggestion::typed(&suggested_command::tail_explain());
+            return format!("by the thread's own accounting ({explain} names them)").into();
+        }
+        EventSource::Perf => "named by the kernel's tracepoints".into(),
+        EventSource::Ftrace => "named by the kernel's tracepoints through ftrace".into(),
     }
 }
 

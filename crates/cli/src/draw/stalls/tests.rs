@@ -253,7 +253,14 @@ fn findings_say_who_and_what_can_be_done() {
         .findings
         .iter()
         .filter(|finding| finding.topic == corewise_model::finding::Topic::Causes)
-        .map(|finding| format!("{} {} {}", finding.statement, finding.advice, finding.command.as_deref().unwrap_or("")))
+        .map(|finding| {
+            format!(
+                "{} {} {}",
+                finding.statement,
+                finding.advice,
+                finding.command.as_ref().map(SuggestedCommand::line).unwrap_or_default()
+            )
+        })
         .collect();
     assert_snapshot!(told.join("\n"), @r"
     nvme0q1 (interrupt 36) takes 8 % of the time that cpu 0 loses to stalls (50/s, 0.06 % of all). If it can be moved, move it and measure again: corewise irq --away-from 0

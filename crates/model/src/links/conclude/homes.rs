@@ -8,6 +8,7 @@ use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::What;
 use crate::links::map::{LinkMap, Series};
 use crate::stats::order::{median, median_interval};
+use crate::suggested_command;
 
 /// Homes differ when the dearer costs at least so much more.
 const HOME_MARGIN: f64 = 1.1;
@@ -97,7 +98,7 @@ fn home_finding(series: &Series, map: &LinkMap, most: &Homes, all: &[Homes]) -> 
             most.dear
         ),
         advice: "Let the thread on the cheaper node touch shared memory first, or bind it:".into(),
-        command: Some(format!("corewise run --memory bind:node:{} -- ./app", most.cheap)),
+        command: Some(suggested_command::run_with_memory(&format!("bind:node:{}", most.cheap))),
         effects: vec![most.effect.clone()],
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::SuggestedCommand;
 use crate::links::map::Origin;
 use crate::links::{Matrix, Pair, Relation};
 use crate::simulate::layout::Layout;
@@ -36,7 +37,10 @@ fn a_home_that_matters_between_two_nodes_of_three_is_told_of_these_two() {
     let home = found.findings.iter().find(|finding| finding.statement.contains("The memory's node matters")).unwrap();
     assert!(home.statement.contains("between nodes 0 and 2 costs 1.5"), "{}", home.statement);
     assert!(home.statement.ends_with("with the memory on node 2."), "{}", home.statement);
-    assert_eq!(home.command.as_deref(), Some("corewise run --memory bind:node:0 -- ./app"));
+    assert_eq!(
+        home.command.as_ref().map(SuggestedCommand::line).as_deref(),
+        Some("corewise run --on all --memory bind:node:0 -- ./app")
+    );
     let effect = &home.effects[0];
     assert!(effect.low > 1.45 && effect.high < 1.55, "{effect:?}");
 }

@@ -17,7 +17,7 @@ const LONGEST_TEXT: usize = 1 << 20;
 /// it. Lines that could not be written have no text and say why.
 pub fn print(notation: Notation, cpus: &CpuSet, order: &[u32], machine: &Machine) -> Vec<NotationLine> {
     if cpus.is_empty() {
-        return vec![NotationLine::absent(notation.name(), "There is no cpu to write.")];
+        return vec![NotationLine::absent(notation.word(), "There is no cpu to write.")];
     }
     let chosen = Chosen { cpus, order, machine };
     match notation {

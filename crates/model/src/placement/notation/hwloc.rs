@@ -4,7 +4,7 @@ mod object;
 
 use super::text::{Fault, Piece};
 use super::{NotationLine, Read, mask, nodes};
-use crate::{CpuSet, Machine};
+use crate::{CpuSet, Machine, suggested_command};
 use object::{Options, objects};
 
 /// The prefix with a mask, which hwloc takes by the system's numbers whatever the numbering of objects.
@@ -87,9 +87,12 @@ fn conclude(mut cpus: CpuSet, options: &Options, machine: &Machine) -> Read {
     if options.single {
         cpus = cpus.lowest().map(CpuSet::of).unwrap_or_default();
     }
-    let logical = "hwloc has its own numbering of objects (logical indexes); the cpus here are as corewise topology \
-        shows them.";
-    let physical = "-p: objects use the system's numbers, which need not be unique; the first match is taken.";
+    let logical = format!(
+        "hwloc has its own numbering of objects (logical indexes); the cpus here are as {} shows them.",
+        suggested_command::topology().mention()
+    );
+    let physical =
+        "-p: objects use the system's numbers, which need not be unique; the first match is taken.".to_owned();
     let confined = "hwloc counts only the cpus that this process may use; --disallowed counts all.".to_owned();
     let is_confined = *options.counted(machine) != machine.online;
     Read::set(cpus).remark(if options.physical { physical } else { logical }).remarks(is_confined.then_some(confined))

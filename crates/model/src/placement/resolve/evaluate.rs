@@ -12,7 +12,7 @@ use crate::placement::expression::{Node, Term};
 use crate::placement::order::{cores_first, counted};
 use crate::placement::places::Places;
 use crate::placement::{Expression, Indices, Name, Operator, pattern};
-use crate::{CpuSet, Level, Machine};
+use crate::{CpuSet, Level, Machine, suggested_command};
 
 type Result<T> = std::result::Result<T, PlacementError>;
 
@@ -303,7 +303,8 @@ impl<'a> Evaluator<'a> {
             return Ok(());
         }
         let error = PlacementError::new(term.at.clone(), "group: no link map of this machine shows groups");
-        Err(error.hint("make a map with `corewise links` on the machine itself; last-level caches are llc:0, llc:1, …"))
+        let links = suggested_command::links().mention();
+        Err(error.hint(format!("make a map with {links} on the machine itself; last-level caches are llc:0, llc:1, …")))
     }
 
     fn of_objects(&self, objects: Vec<CpuSet>, term: &Term) -> Result<Value> {
@@ -372,9 +373,10 @@ impl<'a> Evaluator<'a> {
             Name::WithMemory => self.places.with_memory(&machine.online),
             Name::CheapMemory => machine.cheap_memory().ok_or_else(|| {
                 let what = "cheap-memory: no map of memory of this machine is known";
-                PlacementError::new(term.at.clone(), what).hint(
-                    "`corewise memory` makes one on the machine itself; `with-memory` goes by what the system reports",
-                )
+                let memory = suggested_command::memory().mention();
+                PlacementError::new(term.at.clone(), what).hint(format!(
+                    "{memory} makes one on the machine itself; `with-memory` goes by what the system reports"
+                ))
             })?,
         };
         Ok(Value::of_words(cpus, &self.places))

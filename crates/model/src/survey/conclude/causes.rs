@@ -11,6 +11,7 @@ use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
 use crate::event::Source;
 use crate::finding::{Finding, Topic};
 use crate::stall::EventSource;
+use crate::suggested_command::{self, SuggestedCommand};
 use crate::{CpuSet, Survey};
 
 /// A smaller share of what a cpu loses is told in the table alone.
@@ -111,7 +112,7 @@ impl Taken {
         )
     }
 
-    fn finding(&self, statement: String, advice: &str, command: Option<String>) -> Finding {
+    fn finding(&self, statement: String, advice: &str, command: Option<SuggestedCommand>) -> Finding {
         Finding {
             topic: Topic::Causes,
             cpus: self.cpus.clone(),
@@ -132,7 +133,7 @@ fn device(number: u32, name: &str, taken: &Taken, survey: &Survey) -> Finding {
     let spared = [taken.cpus.clone(), CpuSet::of(taken.most.0)];
     match spared.into_iter().find(|spared| !usable.difference(spared).is_empty()) {
         Some(spared) => {
-            let command = format!("corewise irq --away-from {spared}");
+            let command = suggested_command::irq_away_from(&spared.to_string());
             taken.finding(statement, "If it can be moved, move it and measure again:", Some(command))
         }
         None => taken.finding(statement, "There is no other cpu for it.", None),
@@ -240,7 +241,7 @@ mod tests {
         let command = |cpus, on: fn(u32) -> bool| {
             let of = |cpu| if on(cpu) { vec![cause(disk(), 0.2 + 0.1 * f64::from(cpu), 200)] } else { Vec::new() };
             let findings = concluded(cpus, EventSource::Perf, |cpu| stalls(of(cpu)));
-            (findings[0].statement.clone(), findings[0].command.clone())
+            (findings[0].statement.clone(), findings[0].command.as_ref().map(SuggestedCommand::line))
         };
         let (statement, some) = command(4, |cpu| cpu < 2);
         assert_eq!(

@@ -2,12 +2,12 @@
 
 use crate::finding::{Effect, decimals};
 use crate::placement::describe;
+use crate::suggested_command::{self, SuggestedCommand};
 use crate::{CpuSet, Survey};
 
 /// The command that runs a program on some cpus.
-pub fn run_on(cpus: &CpuSet, survey: &Survey) -> String {
-    let place = describe(cpus, &survey.machine);
-    format!("corewise run --on {place} -- ./app")
+pub fn run_on(cpus: &CpuSet, survey: &Survey) -> SuggestedCommand {
+    suggested_command::run_on(&describe(cpus, &survey.machine).to_string())
 }
 
 /// "4.1 % [3.9, 4.4] slower" or "… faster", for ratios of durations near 1.

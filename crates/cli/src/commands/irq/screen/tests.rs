@@ -10,7 +10,7 @@ use super::super::document::{AwayReport, Fate, IrqDocument, MoveReport};
 use super::*;
 use crate::draw::fabricated::list;
 use crate::draw::hostile;
-use crate::shell::tip::in_shell;
+use crate::draw::suggestion::in_shell;
 
 fn interrupt(number: u32, name: &str, driver: &str, allowed: &str, now: &str) -> DeviceInterrupt {
     let set = |text: &str| Some(list(text)).filter(|cpus| !cpus.is_empty());

@@ -4,6 +4,7 @@ use corewise_model::links::map::Origin;
 use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::{Load, MemoryConclusions};
 use corewise_model::stats::order::median;
+use corewise_model::suggested_command;
 
 use super::heat::rows;
 use super::latencies::error_words;
@@ -15,8 +16,8 @@ use crate::draw::machine::{made_by, model_name};
 use crate::draw::number::{bytes, count};
 use crate::draw::page::{Block, Figure, Story, WIDTH};
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::survey::Kept;
-use crate::shell::tip::in_shell;
 
 /// What a page says of a map.
 pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Story {
@@ -33,13 +34,14 @@ pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> S
         answer: meaning(remark, &conclusions.findings, &conclusions.no_difference, WIDTH),
         evidence,
         besides: foot(map, conclusions, kept, WIDTH),
-        command: match &map.provenance.origin {
-            Origin::Imported { file, .. } => format!("corewise memory --import {}", in_shell(file)),
-            Origin::Simulated { file } => {
-                format!("corewise memory --simulate {} --seed {}", in_shell(file), map.provenance.seed)
+        command: words_in_shell(
+            match &map.provenance.origin {
+                Origin::Imported { file, .. } => suggested_command::memory_import(file),
+                Origin::Simulated { file } => suggested_command::memory_simulated(file, map.provenance.seed),
+                Origin::Measured => suggested_command::memory(),
             }
-            Origin::Measured => "corewise memory".to_owned(),
-        },
+            .words(),
+        ),
     }
 }
 

@@ -11,7 +11,8 @@ use crate::draw::findings::findings;
 use crate::draw::latency::{figures, latency};
 use crate::draw::page::{Block, Story, WIDTH};
 use crate::draw::stalls;
-use crate::draw::survey::{Kept, cpus_option, foot, head};
+use crate::draw::suggestion::{again, budget_of, words_in_shell};
+use crate::draw::survey::{Kept, foot, head};
 
 /// What a page says of a survey.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
@@ -32,10 +33,6 @@ pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
         answer: findings(survey, conclusions, WIDTH),
         evidence,
         besides: foot(survey, kept, WIDTH),
-        command: format!(
-            "corewise survey{} --budget {}s",
-            cpus_option(survey),
-            survey.provenance.budget_s.ceil().max(1.0)
-        ),
+        command: words_in_shell(again(survey, &budget_of(survey)).words()),
     }
 }

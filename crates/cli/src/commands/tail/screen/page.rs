@@ -1,7 +1,6 @@
 //! A look at stalls on a page: the answer first, then what it rests on.
 
 use corewise_model::Survey;
-use corewise_model::stall::EventSource;
 use corewise_model::survey::conclude::Conclusions;
 use corewise_model::survey::conclude::rows::rows;
 
@@ -9,7 +8,8 @@ use crate::draw::findings::findings;
 use crate::draw::latency::{figures, latency};
 use crate::draw::page::{Block, Story, WIDTH};
 use crate::draw::stalls;
-use crate::draw::survey::{Kept, cpus_option, foot, head};
+use crate::draw::suggestion::{again, budget_of, words_in_shell};
+use crate::draw::survey::{Kept, foot, head};
 
 /// What a page says of a look at stalls.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
@@ -27,18 +27,6 @@ pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
         answer: findings(survey, conclusions, WIDTH),
         evidence,
         besides: [remarks.concat(), foot(survey, kept, WIDTH)].concat(),
-        command: again(survey),
+        command: words_in_shell(again(survey, &budget_of(survey)).words()),
     }
-}
-
-/// The command that makes it again: of the same cpus and pieces of work, watched in the same way for the same time.
-fn again(survey: &Survey) -> String {
-    let mut command = format!("corewise tail{}", cpus_option(survey));
-    if let Some(watch) = &survey.watch {
-        command.push_str(if watch.event_source == EventSource::Thread { "" } else { " --explain" });
-        command.push_str(if watch.first_in_line { " --fifo" } else { "" });
-        command.push_str(&format!(" --threshold {:.0}ns", watch.threshold_ns));
-    }
-    let seconds = survey.provenance.budget_s.ceil().max(1.0);
-    format!("{command} --for {seconds}s --work {}", survey.work.kind.name())
 }

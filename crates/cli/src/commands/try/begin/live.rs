@@ -9,6 +9,7 @@ use corewise_lab::experiment::Ended;
 use corewise_lab::experiment::live::LiveRunner;
 use corewise_lab::session::Progress;
 use corewise_model::keep::{Fit, Match, Process};
+use corewise_model::suggested_command;
 use corewise_model::trial::{Arm, Experiment, Live, LiveProcess, SlotLength, Workload, wash_out_s};
 use corewise_sys::change::Journal;
 use corewise_sys::process::{self, effective_user, is_root};
@@ -17,6 +18,7 @@ use corewise_sys::processes::Facts;
 use super::super::task::LiveTask;
 use crate::draw::number::duration;
 use crate::draw::printable::named;
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::numbers::check_numbers;
 use crate::shell::progress::Bar;
@@ -58,8 +60,10 @@ pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, Failure> {
 }
 
 fn nothing(what: &str) -> Failure {
-    Failure::unavailable(format!("there is no {what} that can be placed"))
-        .next("`corewise keep why PID` shows what a process has, and what limits it.")
+    Failure::unavailable(format!("there is no {what} that can be placed")).next(format!(
+        "{} shows what a process has, and what limits it.",
+        suggestion::mention(&suggested_command::keep_why("PID"))
+    ))
 }
 
 /// The processes of an experiment as they are now; those that descend from others among them come with these.

@@ -2,6 +2,7 @@
 
 use corewise_model::experiment::{GuardStanding, GuardVerdict, Verdict};
 use corewise_model::stats::order::{apart, median, median_interval};
+use corewise_model::suggested_command;
 use corewise_model::trial::{FirstRun, Live, Metric, Observed, Outcome, Stretch, Trial, compare_first_run, worse_s};
 
 use super::Shown;
@@ -10,6 +11,7 @@ use super::questions;
 use super::standings::significant;
 use crate::draw::number::{bytes, count, duration};
 use crate::draw::printable::{last_lines, named};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
@@ -177,9 +179,9 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     let own = counted.iter().filter(is_own).count();
     if own > 0 {
         lines.push(warn(&format!(
-            "the program set its own cpus in {}, so the placement did not hold there (`corewise run --enforce` resets \
-                it).",
-            count(own, "run")
+            "the program set its own cpus in {}, so the placement did not hold there ({} resets it).",
+            count(own, "run"),
+            suggestion::mention(&suggested_command::run_enforced())
         )));
     }
     let left = how_many(|observed| observed.left_behind > 0);

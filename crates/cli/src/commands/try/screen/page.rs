@@ -10,8 +10,8 @@ use crate::draw::number::{brief, duration, when};
 use crate::draw::page::{Block, Figure, Story, WIDTH};
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::printable::{named, printable};
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::text::Line;
-use crate::shell::tip::words_in_shell;
 use jiff::tz::TimeZone;
 
 /// The differences of so many candidates can be distinguished in one figure: the best.

@@ -89,7 +89,6 @@ impl Made {
             standing: &self.standing,
             threads: None,
             stored: Some(3),
-            named_store: None,
         };
         screen(shown, width).plain()
     }
@@ -292,9 +291,7 @@ fn no_name_steers_hides_or_computes_in_any_form() {
             }
             for Conducted { experiment, trials } in hostile::copies(&conducted) {
                 let (experiment, trials, standing) = (&experiment, &trials[..], &standing);
-                let store = std::path::PathBuf::from(&experiment.arms[1].name);
-                let named_store = Some(store.as_path());
-                let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3), named_store };
+                let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
                 [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(shown, width), width));
                 hostile::check_csv(&csv(shown));
                 hostile::check_markdown(&markdown(shown));
@@ -336,7 +333,7 @@ fn coarse_numbers_leave_an_arm_open_in_every_form() {
     Checks: fps: more is better · 8 blocks, seed 1 · stored as experiment 3
     ");
     let (experiment, trials, standing) = (&made.experiment, &made.trials[..], &made.standing);
-    let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };
+    let shown = Shown { experiment, trials, standing, threads: None, stored: None };
     assert!(markdown(shown).contains("| undecided |"), "{}", markdown(shown));
     let json = serde_json::to_value(standing).unwrap();
     assert_eq!(json["arms"][1]["verdict"], "undecided");

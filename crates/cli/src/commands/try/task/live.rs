@@ -9,8 +9,8 @@ use corewise_model::sample::{Kind, Meter, Reading};
 use corewise_model::trial::{Limit, Metric, Source};
 
 use super::super::arguments::TryArguments;
+use crate::draw::suggestion::in_shell;
 use crate::shell::failure::Failure;
-use crate::shell::tip::in_shell;
 
 /// Running processes that are to be tried.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,13 +2,14 @@
 
 use corewise_model::links::conclude::LinkConclusions;
 use corewise_model::links::map::{LinkMap, Origin};
+use corewise_model::suggested_command;
 
 use super::{costs, footer, group_lines, opening, remark};
 use crate::commands::links::pictures::sends::sends;
 use crate::draw::findings::meaning;
 use crate::draw::page::{Block, Figure, Story, WIDTH};
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::survey::Kept;
-use crate::shell::tip::in_shell;
 
 /// What a page says of a map, of which `picture` is the heat map.
 pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, picture: String) -> Story {
@@ -25,11 +26,9 @@ pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, picture:
     evidence.push(Block::Figure(figure));
     evidence.push(Block::Lines(sends(map, WIDTH)));
     let command = match &map.provenance.origin {
-        Origin::Imported { file, .. } => format!("corewise links import {}", in_shell(file)),
-        Origin::Simulated { file } => {
-            format!("corewise links --simulate {} --seed {}", in_shell(file), map.provenance.seed)
-        }
-        Origin::Measured => "corewise links".to_owned(),
+        Origin::Imported { file, .. } => suggested_command::links_import(file),
+        Origin::Simulated { file } => suggested_command::links_simulated(file, map.provenance.seed),
+        Origin::Measured => suggested_command::links(),
     };
     Story {
         head: opening(map, conclusions, kept, WIDTH).into_lines(),
@@ -41,6 +40,6 @@ pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, picture:
         ),
         evidence,
         besides: footer(map, conclusions, kept, WIDTH),
-        command,
+        command: words_in_shell(command.words()),
     }
 }

@@ -10,8 +10,8 @@ use super::{besides, clock, sentences, table};
 use crate::draw::machine::headline;
 use crate::draw::number::when;
 use crate::draw::page::{Block, Story, WIDTH};
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::text::Line;
-use crate::shell::tip::words_in_shell;
 
 /// What a page says of the session that these experiments are of, which have these numbers; nothing where they are no suite.
 pub fn story(made: &[&(i64, Conducted)]) -> Option<Story> {

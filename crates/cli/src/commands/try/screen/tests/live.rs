@@ -67,14 +67,8 @@ fn a_proxy_is_called_one() {
 fn no_text_of_running_processes_steers() {
     let Made { experiment, trials, standing } = of_slots(&[0.1, 0.0], Kind::Rate);
     for Conducted { experiment, trials } in hostile::copies(&Conducted { experiment, trials }) {
-        let shown = Shown {
-            experiment: &experiment,
-            trials: &trials,
-            standing: &standing,
-            threads: None,
-            stored: Some(3),
-            named_store: None,
-        };
+        let shown =
+            Shown { experiment: &experiment, trials: &trials, standing: &standing, threads: None, stored: Some(3) };
         [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(shown, width), width));
     }
 }

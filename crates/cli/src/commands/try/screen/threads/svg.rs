@@ -14,8 +14,8 @@ use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::standings::value;
 use crate::draw::machine::model_name;
 use crate::draw::number::count;
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::svg::{Block, EDGE, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped};
-use crate::shell::tip::words_in_shell;
 use axes::Axes;
 
 /// The plot in pixels.

@@ -103,7 +103,6 @@ impl Made {
             standing: &self.standing,
             threads: Some(&self.report),
             stored: Some(3),
-            named_store: None,
         }
     }
 
