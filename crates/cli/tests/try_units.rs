@@ -69,10 +69,10 @@ fn words(output: &Output) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn contains(told: &str, parts: &[&str]) -> Result<(), Failed> {
-    match parts.iter().find(|part| !told.contains(**part)) {
+fn contains(message: &str, parts: &[&str]) -> Result<(), Failed> {
+    match parts.iter().find(|part| !message.contains(**part)) {
         None => Ok(()),
-        Some(part) => Err(format!("{part:?} is not in\n{told}").into()),
+        Some(part) => Err(format!("{part:?} is not in\n{message}").into()),
     }
 }
 
@@ -130,20 +130,20 @@ fn prefixes_and_durations(stage: &UnitStage) -> Outcome {
 
 fn changed_unit(stage: &UnitStage) -> Outcome {
     let script = stage.script("echo Latency 3 MB", "echo Latency 1.02ms");
-    let told = words(&stage.try_script(&["--metric", "Latency"], &script).output()?);
-    contains(&told, &["changed its unit from ms to MB", "\"Latency 1.02ms\", then \"Latency 3 MB\""])?;
+    let message = words(&stage.try_script(&["--metric", "Latency"], &script).output()?);
+    contains(&message, &["changed its unit from ms to MB", "\"Latency 1.02ms\", then \"Latency 3 MB\""])?;
     let guard = stage.script("echo p99 3 MB", "echo p99 1.02ms");
-    let told = words(&stage.try_script(&["--guard", "p99"], &guard).output()?);
-    contains(&told, &["its guard p99 changed its unit", "\"p99 1.02ms\", then \"p99 3 MB\""])?;
+    let message = words(&stage.try_script(&["--guard", "p99"], &guard).output()?);
+    contains(&message, &["its guard p99 changed its unit", "\"p99 1.02ms\", then \"p99 3 MB\""])?;
     Ok(Completion::Completed)
 }
 
 fn ambiguous(stage: &UnitStage) -> Outcome {
     for number in ["1,5", "1.234,5"] {
         let output = stage.try_script(&["--metric", "Latency"], &format!("echo Latency {number} ms")).output()?;
-        let told = words(&output);
-        same(&told, output.status.code(), Some(3))?;
-        contains(&told, &["its metric Latency is", number, "a comma may separate thousands"])?;
+        let message = words(&output);
+        same(&message, output.status.code(), Some(3))?;
+        contains(&message, &["its metric Latency is", number, "a comma may separate thousands"])?;
     }
     Ok(Completion::Completed)
 }
@@ -152,18 +152,21 @@ fn constant(stage: &UnitStage) -> Outcome {
     for (line, shown) in
         [("Latency 5.125ms", "Latency is 5.125 ms in every run"), ("Latency 0", "Latency is 0 in every run")]
     {
-        let told = words(&stage.try_script(&["--metric", "Latency"], &format!("echo {line}")).output()?);
-        contains(&told, &["Nothing can be recommended.", shown, "it measures nothing here", &format!("\"{line}\"")])?;
-        let is_denied = told.contains("no difference") || told.contains("faster") || told.contains("% better");
-        same(&told, is_denied, false)?;
+        let message = words(&stage.try_script(&["--metric", "Latency"], &format!("echo {line}")).output()?);
+        contains(
+            &message,
+            &["Nothing can be recommended.", shown, "it measures nothing here", &format!("\"{line}\"")],
+        )?;
+        let is_denied = message.contains("no difference") || message.contains("faster") || message.contains("% better");
+        same(&message, is_denied, false)?;
     }
     Ok(Completion::Completed)
 }
 
 fn far_apart(stage: &UnitStage) -> Outcome {
     let script = stage.script("sleep 0.1; echo x 30.5 points", "sleep 0.1; echo x 1.5 points");
-    let told = words(&stage.try_script(&["--metric", "x", "--higher", "--runs-max", "16"], &script).output()?);
-    contains(&told, &["Nothing can be recommended.", "20.3x apart", "\"x 1.5 points\"", "\"x 30.5 points\""])?;
+    let message = words(&stage.try_script(&["--metric", "x", "--higher", "--runs-max", "16"], &script).output()?);
+    contains(&message, &["Nothing can be recommended.", "20.3x apart", "\"x 1.5 points\"", "\"x 30.5 points\""])?;
     Ok(Completion::Completed)
 }
 
@@ -191,8 +194,8 @@ fn elsewhere(stage: &UnitStage) -> Outcome {
         ),
     )?;
     let mut suite = stage.place.corewise(&["try", "--margin=1%", &format!("--on={}", stage.first), "--suite"]);
-    let told = words(&suite.arg(&file).stdin(Stdio::null()).output()?);
-    contains(&told, &["1.02 ms", "+2.6 %"])?;
+    let message = words(&suite.arg(&file).stdin(Stdio::null()).output()?);
+    contains(&message, &["1.02 ms", "+2.6 %"])?;
     Ok(Completion::Completed)
 }
 

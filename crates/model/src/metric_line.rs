@@ -224,8 +224,8 @@ mod tests {
             assert_eq!(found("fps", line), None, "{line}");
         }
         for line in ["fps 1,5", "fps 1.2.3", "fps 1.234,5", "fps: 7e2e3", "fps 12:3"] {
-            let told = found("fps", line).unwrap().unwrap_err();
-            assert!(told.contains("which is not a "), "{line}: {told}");
+            let message = found("fps", line).unwrap().unwrap_err();
+            assert!(message.contains("which is not a "), "{line}: {message}");
         }
         let found = |name: &str, line: &str| found(name, line).unwrap().unwrap();
         assert_eq!(found("Requests/sec", "Requests/sec:  12,345.67"), "12345.67 Requests/s");
