@@ -190,9 +190,9 @@ mod tests {
         let mut read = Recording::open(&path).unwrap();
         let frames: Vec<i64> = [1, 0, 1].map(|number| read.frame(number).unwrap().at_unix_ms).to_vec();
         assert_eq!((&read.header, read.len(), frames), (&header, 2, vec![2, 1, 2]));
-        std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("at_unix_ms", "changed")).unwrap();
+        std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("at_unix_ms", "changed_ms")).unwrap();
         assert!(read.frame(1).unwrap_err().what.contains("moment 2: missing field"), "it was changed meanwhile");
-        std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("changed", "at_unix_ms")).unwrap();
+        std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("changed_ms", "at_unix_ms")).unwrap();
         std::fs::read_to_string(path).unwrap()
     }
 

@@ -260,6 +260,7 @@ fn a_recording_is_shown_moment_by_moment() {
             frame
         })
         .collect();
+    view.begin_trails();
     (0..3).for_each(|index| view.show(frames[index].clone(), (index + 1, 3)));
     let screen = shown(&mut view, 100, 24);
     assert!(screen[0].contains("moment 3 of 3") && screen[23].contains(", . step"), "{screen:#?}");
