@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::changes::switch;
 use crate::expressions::reachable;
-use crate::found::{entries, json, list_of, same, text};
+use crate::found::{entries, json, list_of, same};
 use crate::placement::HAS_TWO;
 use crate::survey::{EVENT, TRACE, in_time};
 use crate::{ONCE, Outcome, Scenario, WHERE_LIMITED};
