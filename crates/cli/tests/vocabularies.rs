@@ -117,13 +117,15 @@ fn vocabularies() -> Vec<Vocabulary> {
             name: "names of cpus",
             words: words(&Name::ALL.map(Name::word)),
             most_in_a_row: 3,
-            files: &["placement/expression.rs"],
+            // The generator of random expressions uses four of them.
+            files: &["placement/expression.rs", "simulate/expression.rs"],
         },
         Vocabulary {
             name: "levels",
             words: words(&Level::ALL.map(Level::word)),
             most_in_a_row: 5,
-            files: &["src/level.rs"],
+            // Variables of the relation of two cpus are named after levels.
+            files: &["src/level.rs", "model/src/links.rs"],
         },
         Vocabulary {
             name: "fields of rules",

@@ -34,8 +34,10 @@ pub fn screen(listing: &Listing, width: usize) -> Screen {
     screen.extend(wrap(&Line::new().strong("Device interrupts").plain(glued(&counted)), width, 2));
     screen.block(table(listing, width));
     screen.block(meanings(&listing.interrupts, width));
-    let own = "Each cpu's own interrupts (its timer, calls from other cpus) cannot be moved and are not listed; \
-        `corewise survey` counts them.";
+    let own = format!(
+        "Each cpu's own interrupts (its timer, calls from other cpus) cannot be moved and are not listed; {} counts them.",
+        suggestion::mention(&suggested_command::survey())
+    );
     screen.block(wrap(&Line::new().faint(own), width, 0));
     screen.extend(listing.irqbalance.map_or_else(Vec::new, |process| balanced(process, width)));
     screen.extend(next(listing).map_or_else(Vec::new, |line| wrap(&line, width, 2)));
