@@ -29,9 +29,8 @@ use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
 use corewise_model::conducted::Conducted;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
-use corewise_model::suggested_command;
 use corewise_model::survey::Scope;
-use corewise_model::{Artifact as _, SuggestedCommand, Survey};
+use corewise_model::{Artifact as _, SuggestedCommand, Survey, suggested_command};
 use schemars::Schema;
 
 use crate::draw::page::Story;

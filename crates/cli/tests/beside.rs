@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::{affinity, process};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use serde_json::Value;
 use support::{Place, text};

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Trial};
 use support::{Place, ended, interrupt, is_root, send, text, wait_for, wait_until_it_catches_interrupts};

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 use serde_json::{Value, json};
 use support::{Place, text};
 

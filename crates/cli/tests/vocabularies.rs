@@ -6,10 +6,10 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use corewise_model::Level;
+use corewise_machine::Level;
+use corewise_machine::placement::notation::Notation;
+use corewise_machine::placement::{Name, language_table};
 use corewise_model::keep::MatchField;
-use corewise_model::placement::notation::Notation;
-use corewise_model::placement::{Name, language_table};
 use corewise_model::sample::METRIC_FORMS;
 use support::{Place, text};
 

@@ -193,9 +193,9 @@ pub fn process(id: u32) -> Option<Process> {
 mod tests {
     use std::process::Command;
 
+    use corewise_machine::placement::Context;
+    use corewise_machine::{CpuSet, Machine};
     use corewise_model::keep::{Author, Keeper, resolve, rules};
-    use corewise_model::placement::Context;
-    use corewise_model::{CpuSet, Machine};
 
     use super::*;
 

@@ -9,7 +9,7 @@ pub mod simulated;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::experiment::{ArmStanding, ArmState, Policy, What};
 use corewise_model::sample::MetricReading;
 use corewise_model::trial::{

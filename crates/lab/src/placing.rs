@@ -4,15 +4,15 @@
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 
-use corewise_model::machine::MemoryCost;
-use corewise_model::placement::hold::{Role, Threads};
-use corewise_model::placement::memory::{MemoryPolicy, Mode};
-use corewise_model::placement::roles::TypedRole;
-use corewise_model::placement::{Context, Expression, LeftOut, PlacementError, Resolution};
+use corewise_machine::machine::MemoryCost;
+use corewise_machine::placement::hold::{Role, Threads};
+use corewise_machine::placement::memory::{MemoryPolicy, Mode};
+use corewise_machine::placement::roles::TypedRole;
+use corewise_machine::placement::{Context, Expression, LeftOut, PlacementError, Resolution};
+use corewise_machine::worth::WorthNow;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::suggested_command;
 use corewise_model::trial::ArmMemory;
-use corewise_model::worth::WorthNow;
-use corewise_model::{CpuSet, Machine};
 use corewise_sys::memory_policy::{self, Policy};
 use corewise_sys::{affinity, cpuset};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::experiment::Policy;
 use corewise_model::suite::results::RowResult;
 use corewise_model::suite::{BUILT_IN, Benchmark, Part, Suite};

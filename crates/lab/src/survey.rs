@@ -10,9 +10,10 @@ pub mod tail;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use corewise_machine::{CpuSet, Gap, Machine};
+use corewise_model::Survey;
 use corewise_model::links::Links;
 use corewise_model::survey::{Provenance, Recording, Scope};
-use corewise_model::{CpuSet, Gap, Machine, Survey};
 use corewise_sys::clock::Clock;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::cpuset;

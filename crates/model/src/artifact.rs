@@ -2,11 +2,11 @@
 
 mod number;
 
+use corewise_machine::Machine;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::Machine;
 use crate::followed::Followed;
 pub(crate) use number::check_numbers;
 

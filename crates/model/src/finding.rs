@@ -1,9 +1,10 @@
 //! What findings are made of: a statement, the numbers behind it, and what to do next.
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, SuggestedCommand};
+use crate::SuggestedCommand;
 
 /// One thing that a test showed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

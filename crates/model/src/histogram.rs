@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn what_is_collected_answers_as_what_is_recorded() {
         let (mut recorded, mut collected) = (Histogram::new(0.5), Histogram::collecting(0.5));
-        let mut random = crate::stats::random::Random::new(1);
+        let mut random = corewise_machine::random::Random::new(1);
         for _ in 0..20_000 {
             let ticks = random.bits() >> (24 + random.bits() % 40);
             recorded.record(ticks);

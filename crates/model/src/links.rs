@@ -17,16 +17,16 @@ mod what;
 
 use std::collections::BTreeMap;
 
+use corewise_machine::{CpuSet, Gap, Level, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::order::median;
-use crate::{CpuSet, Gap, Level, Machine};
 pub use map::LinkMap;
 pub use matrix::Matrix;
 pub use modes::modes;
 pub use pair::Pair;
-pub use what::{MESSAGE_BYTES, Slots, What};
+pub use what::{MESSAGE_BYTES, What};
 
 /// What pairs of cpus cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -214,8 +214,8 @@ pub fn cpus(links: &Links) -> CpuSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Node;
-    use crate::machine_file::{Found, find};
+    use corewise_machine::machine::Node;
+    use corewise_machine::machine_file::{Found, find};
 
     /// The relations of the first cpu with the others of a machine that is held, each once, in the order of the cpus.
     fn relations(machine: &str) -> Vec<Relation> {

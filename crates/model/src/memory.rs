@@ -11,6 +11,7 @@ pub mod import;
 pub mod levels;
 pub mod plan;
 
+use corewise_machine::{CpuSet, Gap, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ use crate::artifact::{Origin, check_numbers, count};
 use crate::clock::Clock;
 use crate::followed::Followed;
 use crate::links::map::Provenance;
-use crate::{Artifact, CpuSet, Gap, Machine, links};
+use crate::{Artifact, links};
 use conclude::MemoryConclusions;
 use estimate::Estimate;
 

@@ -2,10 +2,9 @@
 
 use std::fmt::Display;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::CpuSet;
 
 /// A command line that is suggested: the program and its arguments, not yet quoted for a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

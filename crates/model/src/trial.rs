@@ -17,13 +17,13 @@ mod units;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use corewise_machine::{CpuSet, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Block, Policy, Race, Run, Standing, What};
 use crate::quantity::QuantityUnit;
 use crate::sample::{MetricReading, Reading};
-use crate::{CpuSet, Machine};
 pub use arm::{Arm, ArmMemory, MEMORY_SIGN, RolePlace, WITHOUT_ECO_QOS};
 pub use design::{Design, standing};
 pub use first_run::{FirstRun, compare_first_run};

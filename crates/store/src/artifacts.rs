@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::artifact::{Artifact, Origin, Summary};
 use corewise_sys::file_place::{FileOrigin, FilePlace};
 use corewise_sys::input;

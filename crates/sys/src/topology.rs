@@ -18,8 +18,8 @@ mod sysfs;
 mod system;
 mod windows;
 
-use corewise_model::facts::MachineFacts;
-use corewise_model::{Machine, assemble};
+use corewise_machine::facts::MachineFacts;
+use corewise_machine::{Machine, assemble};
 
 use crate::error::SysError;
 use crate::root::{HWLOC_XML, Root, Source};
@@ -48,12 +48,12 @@ pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
 }
 
 /// The cpus that this process may use as the source tells them, online or not.
-pub(crate) fn allowed_cpus(source: &dyn Source) -> Option<corewise_model::CpuSet> {
+pub(crate) fn allowed_cpus(source: &dyn Source) -> Option<corewise_machine::CpuSet> {
     allowed::allowed(&Reader::new(source)).cpus
 }
 
 /// The numbers of the nodes whose memory this process may use, as the source tells them.
-pub(crate) fn allowed_memory(source: &dyn Source) -> Option<corewise_model::CpuSet> {
+pub(crate) fn allowed_memory(source: &dyn Source) -> Option<corewise_machine::CpuSet> {
     allowed::allowed(&Reader::new(source)).memory
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};

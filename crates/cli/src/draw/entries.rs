@@ -1,7 +1,6 @@
 //! The table of what is stored, and of what was deleted.
 
-use corewise_model::SuggestedCommand;
-use corewise_model::suggested_command;
+use corewise_model::{SuggestedCommand, suggested_command};
 use corewise_store::Entry;
 use jiff::tz::TimeZone;
 

@@ -1,18 +1,20 @@
 //! Machines and surveys made by hand for the tests of the views, from published facts where a real machine is meant.
 
+use corewise_machine::counts::{Count, Counted};
+use corewise_machine::facts::{CacheKind, CoreType};
+use corewise_machine::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
+use corewise_machine::thread::ThreadUse;
+use corewise_machine::{CpuSet, Gap, Machine};
+use corewise_model::Survey;
 use corewise_model::clock::Clock;
-use corewise_model::facts::{CacheKind, CoreType};
 use corewise_model::finding::{Effect, Finding, Topic};
 use corewise_model::histogram::Histogram;
 use corewise_model::links::map::{LinkMap, Origin, Provenance as MapProvenance, Series, Spoiled, Unit};
 use corewise_model::links::{Links, Pair, Relation, What, classes};
-use corewise_model::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
 use corewise_model::survey::conclude::{Answer, Conclusions, FirstCpu};
 use corewise_model::survey::{
-    Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse, Work,
-    WorkKind,
+    CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, Work, WorkKind,
 };
-use corewise_model::{CpuSet, Gap, Machine, Survey};
 
 /// The cpus of a kernel list.
 pub fn list(text: &str) -> CpuSet {

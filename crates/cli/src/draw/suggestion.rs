@@ -4,10 +4,11 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use corewise_model::stall::EventSource;
+use corewise_machine::CpuSet;
+use corewise_machine::event::EventSource;
 use corewise_model::suggested_command::{self, TailOptions};
 use corewise_model::survey::Scope;
-use corewise_model::{CpuSet, SuggestedCommand, Survey};
+use corewise_model::{SuggestedCommand, Survey};
 
 use super::printable::{is_hidden, printable};
 

@@ -1,6 +1,7 @@
 //! What begins and ends every screen of a survey: the machine, what to know before the first number, what was not measured, where it is kept.
 
-use corewise_model::{Gap, Survey};
+use corewise_machine::Gap;
+use corewise_model::Survey;
 
 use super::findings::gaps;
 use super::machine::headline;

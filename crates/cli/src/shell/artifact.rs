@@ -5,10 +5,9 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use corewise_model::SuggestedCommand;
+use corewise_machine::Machine;
 use corewise_model::artifact::Origin;
-use corewise_model::suggested_command;
-use corewise_model::{Artifact, Machine};
+use corewise_model::{Artifact, SuggestedCommand, suggested_command};
 use corewise_store::{Entry, Store};
 use corewise_sys::input;
 use jiff::tz::TimeZone;

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Once;
 
-use corewise_model::SuggestedCommand;
-use corewise_model::suggested_command;
-use corewise_model::{Artifact, Machine, Survey};
+use corewise_machine::Machine;
+use corewise_model::{Artifact, SuggestedCommand, Survey, suggested_command};
 use corewise_store::{Store, StoreError};
 use corewise_sys::files;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use corewise_model::Machine;
-use corewise_model::interrupt::device::DeviceInterrupt;
-use corewise_model::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
+use corewise_machine::Machine;
+use corewise_machine::interrupt::device::DeviceInterrupt;
+use corewise_machine::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
 use corewise_model::suggested_command;
 use corewise_sys::input::{self, InputKind};
 use corewise_sys::{Root, SysError, irq};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 use corewise_model::suggested_command;
 
 use super::failure::{Exit, Failure};

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use corewise_lab::placing::Known as _;
+use corewise_machine::placement::Context;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
-use corewise_model::placement::Context;
 use corewise_model::suggested_command;
-use corewise_model::{CpuSet, Machine};
 use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::processes::HAVE_CONTROL_GROUPS;
 use corewise_sys::{files, output};

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
+use corewise_machine::worth::{Board, CpuWorth, SpeedSource, WorthNow};
 use corewise_model::suggested_command;
-use corewise_model::worth::{Board, CpuWorth, SpeedSource, WorthNow, speeds};
+use corewise_model::worth::speeds;
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::worth::{ProcessorTime, WorthReader};
 use schemars::JsonSchema;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
+use corewise_machine::random::Random;
 use corewise_model::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, UnitChange};
 use corewise_model::sample::{LineSearch, MetricReading};
-use corewise_model::stats::random::Random;
 use corewise_model::trial::{Arm, ArmMemory, LOAD, Observed, Outcome, Workload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;

@@ -3,10 +3,9 @@
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_model::CpuSet;
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, generate};
 use corewise_model::experiment::{Race, Standing, Verdict};
-use corewise_model::simulate;
-use corewise_model::stats::random::Random;
 use corewise_model::trial::{Metric, Stretch};
 
 use super::*;
@@ -20,7 +19,7 @@ fn experiment(seed: u64) -> Experiment {
         corewise: "test".to_owned(),
         started_unix_ms: 0,
         seed,
-        machine: simulate::machine(4, false, &[(CpuSet::first(4), 32)]),
+        machine: generate::machine(4, false, &[(CpuSet::first(4), 32)]),
         workload: Workload::new(vec!["made-up".to_owned()], "/".into(), Metric::wall_time()),
         arms: vec![arm("OS default", None), arm("0-1", Some(CpuSet::first(2))), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),

@@ -1,6 +1,6 @@
+use corewise_machine::machine_file;
 use corewise_model::Artifact as _;
 use corewise_model::finding::Finding;
-use corewise_model::machine_file;
 use corewise_model::memory::Operation;
 use corewise_sys::affinity;
 

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use corewise_lab::links::simulated::{Simulated, TimeModel};
 use corewise_lab::links::{Plan, map};
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::links::conclude::{Filled, Groups, Tiers, conclude};
 use corewise_model::links::explore::Limits;
 use corewise_model::links::import::read;
 use corewise_model::links::map::LinkMap;
 use corewise_model::links::{Matrix, What};
 use corewise_model::stats::order::{median, quantile};
-use corewise_model::{CpuSet, Machine};
 use libtest_mimic::{Arguments, Failed, Trial};
 use machines::{Expected, MACHINES, Real};
 

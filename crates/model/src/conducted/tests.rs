@@ -9,7 +9,7 @@ fn conducted() -> Conducted {
         corewise: String::new(),
         started_unix_ms: 0,
         seed: u64::MAX,
-        machine: crate::simulate::machine(2, false, &[]),
+        machine: corewise_machine::generate::machine(2, false, &[]),
         workload: Workload {
             guards: vec![Metric::wall_time()],
             ..Workload::new(vec!["app".into()], "/".into(), Metric::wall_time())

@@ -198,7 +198,7 @@ fn bound(estimate: f64, direction: f64, excluded: impl Fn(f64) -> bool) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::random::Random;
+    use corewise_machine::random::Random;
 
     #[test]
     fn the_median_of_many_means_is_that_of_all_in_memory() {

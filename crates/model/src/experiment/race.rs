@@ -1,5 +1,7 @@
 //! The race: a fold over blocks that knows what comes next, who is out, and when it is over.
 
+use corewise_machine::random::Random;
+
 use super::carry_over::Ordered;
 use super::effect::Estimate;
 use super::evidence::Evidence;
@@ -10,7 +12,6 @@ use super::{
     Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, MOST_BASELINE_FAILURES, Policy, Run,
 };
 use crate::stats::order::median;
-use crate::stats::random::Random;
 
 /// Robust standard errors that the search allows for.
 pub(super) const ERRORS: f64 = 3.0;

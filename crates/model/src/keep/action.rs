@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, suggested_command};
+use crate::suggested_command;
 
 /// What a thread had before a rule placed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use super::action::{Action, LeftBecause, Outcome};
 use super::process::{ChargedUser, Process};
 use super::room::ProcessClaim;
 use super::thread::HeldThread;
-use crate::{CpuSet, suggested_command};
+use crate::suggested_command;
 
 /// So many remarks of a process are kept, the latest.
 const MOST_NOTES: usize = 16;

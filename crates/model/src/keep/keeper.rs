@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use corewise_machine::CpuSet;
+
 use super::action::{Action, Author, LeftBecause, Original, Outcome};
 use super::held::{Held, Standing, WaitingProcess};
 use super::process::{Process, Thread, owner};
@@ -10,7 +12,6 @@ use super::resolve::ResolvedRule;
 use super::room::ThreadRoom;
 use super::rule::Fit;
 use super::thread::{HeldThread, Verdict, newcomer};
-use crate::CpuSet;
 
 /// Upper limit on the processes without room that are remembered.
 const MAX_WAITING_PROCESSES: usize = 5_000;

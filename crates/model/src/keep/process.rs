@@ -1,9 +1,8 @@
 //! A process as it was seen: all that a rule can match, and its threads with their masks.
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::CpuSet;
 
 /// A process as it was seen at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+use corewise_machine::machine_file::line_of;
+use corewise_machine::placement::Expression;
+use corewise_machine::placement::memory::MemoryPolicy;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,9 +14,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::evidence::Evidence;
 use super::glob::Glob;
 use super::process::Process;
-use crate::machine_file::line_of;
-use crate::placement::Expression;
-use crate::placement::memory::MemoryPolicy;
 use crate::vocabulary::{one_of, vocabulary};
 
 /// A file of more rules is none.

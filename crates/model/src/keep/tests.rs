@@ -5,9 +5,10 @@ mod crowds;
 mod properties;
 mod system;
 
+use corewise_machine::placement::Context;
+use corewise_machine::{CpuSet, Machine};
+
 use super::*;
-use crate::placement::Context;
-use crate::{CpuSet, Machine};
 
 const REDIS: &str = r#"
 [[rule]]

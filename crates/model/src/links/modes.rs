@@ -1,7 +1,8 @@
 //! Pairs that had two costs while they were measured.
 
+use corewise_machine::CpuSet;
+
 use super::Pair;
-use crate::CpuSet;
 use crate::finding::{Finding, Topic};
 use crate::stats::order::{median, quantile};
 use crate::suggested_command;

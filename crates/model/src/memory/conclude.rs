@@ -2,6 +2,8 @@
 
 mod findings;
 
+use corewise_machine::CpuSet;
+use corewise_machine::machine::MemoryCost;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +11,8 @@ use super::estimate::Estimate;
 use super::levels::{Level, levels};
 use super::plan::{Initiator, Plan, distance};
 use super::{Bandwidth, Cell, Curve, MemoryMap, Operation};
-use crate::CpuSet;
 use crate::finding::Finding;
 use crate::links::conclude::HeldOut;
-use crate::machine::MemoryCost;
 use crate::stats::order::median;
 
 /// Under load a load costs this much more than without: the knee.

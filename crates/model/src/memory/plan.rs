@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, Level, Machine};
+
 use super::{Operation, Pages};
-use crate::stats::random::Random;
-use crate::{CpuSet, Level, Machine};
 
 /// A buffer of so many times all last-level caches is memory: at most a quarter of it can lie in them.
 pub const BUFFER_TO_CACHES: u64 = 4;
@@ -277,7 +278,7 @@ fn cells(machine: &Machine, initiators: &[Initiator], nodes: &[u32], seed: u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine_file;
+    use corewise_machine::machine_file;
 
     fn machine(name: &str) -> Machine {
         let found = machine_file::BUILT_IN.iter().find(|machine| machine.name == name).unwrap();

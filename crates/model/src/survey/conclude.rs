@@ -13,10 +13,10 @@ mod tests;
 mod topics;
 mod words;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CpuSet;
 use crate::finding::Finding;
 use crate::links::LinkClass;
 pub use topics::conclude;

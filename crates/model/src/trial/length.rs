@@ -89,7 +89,7 @@ fn has_value(meter: &Meter, metric: &Metric, slot: &[Seen]) -> bool {
 mod tests {
     use super::*;
     use crate::sample::{Kind, Reading};
-    use crate::stats::random::Random;
+    use corewise_machine::random::Random;
 
     fn meter(name: &str, kind: Kind) -> Meter {
         Meter::new(name, &Reading { kind, series: Some(name.to_owned()) }, None).unwrap()

@@ -49,7 +49,7 @@ impl MeasurementCheck {
         let all = experiment.machine.allowed.len();
         let size = |arm: &super::Arm| match arm.threads {
             Some(threads) => f64::from(threads),
-            None => arm.cpus.as_ref().map_or(all, crate::CpuSet::len).max(1) as f64,
+            None => arm.cpus.as_ref().map_or(all, corewise_machine::CpuSet::len).max(1) as f64,
         };
         Self {
             is_wall_time: metric.is_wall_time(),
@@ -141,7 +141,7 @@ mod tests {
             corewise: String::new(),
             started_unix_ms: 0,
             seed: 1,
-            machine: crate::simulate::machine(2, false, &[]),
+            machine: corewise_machine::generate::machine(2, false, &[]),
             workload: Workload {
                 guards: vec![Metric { name: "guard".to_owned(), ..metric.clone() }],
                 ..Workload::new(vec!["app".into()], "/".into(), metric)

@@ -1,9 +1,10 @@
 //! Numbers found in output, how they are judged, and what trials become.
 
+use corewise_machine::facts::CoreType;
+use corewise_machine::machine::{Kind, ProcessorGroup};
+
 use super::*;
 use crate::experiment::{ArmState, ArmVerdict, Doubt, GuardVerdict, OutReason, Standing, Verdict};
-use crate::facts::CoreType;
-use crate::machine::{Kind, ProcessorGroup};
 use crate::sample::Finder;
 
 fn metric(pattern: Option<&str>, higher_is_better: bool) -> Metric {
@@ -98,7 +99,7 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
         corewise: String::new(),
         started_unix_ms: 0,
         seed: 1,
-        machine: crate::simulate::machine(2, false, &[]),
+        machine: corewise_machine::generate::machine(2, false, &[]),
         workload: Workload {
             guards: vec![metric(Some("x"), false)],
             ..Workload::new(vec!["app".into()], "/".into(), Metric::wall_time())
@@ -250,7 +251,7 @@ fn of_threads(arms: Vec<Arm>) -> Experiment {
         corewise: String::new(),
         started_unix_ms: 0,
         seed: 1,
-        machine: crate::simulate::machine(2, false, &[]),
+        machine: corewise_machine::generate::machine(2, false, &[]),
         workload: workload(&["app", "{threads}"], &[]),
         arms,
         policy: Policy::default(),
@@ -362,7 +363,7 @@ fn eco_qos_is_tried_where_cores_differ_and_windows_decides() {
     let groups = vec![ProcessorGroup { first_cpu: 0, cpus: CpuSet::first(2) }];
     let of = |count, processor_groups| {
         let kinds = (0..count).map(kind).collect();
-        let machine = Machine { kinds, processor_groups, ..crate::simulate::machine(2, false, &[]) };
+        let machine = Machine { kinds, processor_groups, ..corewise_machine::generate::machine(2, false, &[]) };
         Arm::planned_without_eco_qos(&machine)
     };
     assert_eq!((of(1, groups.clone()), of(2, Vec::new())), (None, None));

@@ -12,7 +12,7 @@ mod visits;
 use std::io;
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::affinity;
 use super::memory_policy::Policy;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::affinity;
 use super::proc_files::{self, is_gone};

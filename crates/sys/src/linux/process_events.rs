@@ -12,7 +12,7 @@ use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 
 use super::thread::own_number;
 pub use crate::values::process_events::{Kind, ProcessEvent};

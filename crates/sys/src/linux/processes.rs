@@ -189,7 +189,7 @@ mod tests {
             let own = super::super::thread::own_number();
             let seen = threads(std::process::id());
             let seen = seen.iter().find(|thread| thread.identity.id == own).unwrap();
-            assert_eq!((seen.name.as_str(), &seen.cpus), ("a (thread)", &corewise_model::CpuSet::of(cpu)));
+            assert_eq!((seen.name.as_str(), &seen.cpus), ("a (thread)", &corewise_machine::CpuSet::of(cpu)));
             let _ = receiver.recv();
         });
         drop(sender);

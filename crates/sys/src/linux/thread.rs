@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use corewise_model::survey::ThreadUse;
+use corewise_machine::thread::ThreadUse;
 
 pub use crate::values::thread::{Glance, Switches};
 

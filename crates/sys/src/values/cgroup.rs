@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::suggested_command;
 
 /// Why there can be no control group for a command.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use crate::memory_policy::Policy;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::process::Process;
 

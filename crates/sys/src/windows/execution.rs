@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Threading::GetProcessTimes;
 
 use super::handle::Handle;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use windows_sys::Wdk::System::SystemInformation::{NtQuerySystemInformation, SystemTimeOfDayInformation};
 use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessBasicInformation};
 use windows_sys::Win32::Foundation::FILETIME;

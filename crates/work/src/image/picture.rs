@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read as _};
 use std::path::Path;
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 use corewise_sys::input::{Input, InputKind};
 use png::{ColorType, Decoder, Transformations};
 

@@ -7,7 +7,7 @@ pub mod screen;
 
 use std::path::Path;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::article::{Article, BUILT_IN};
 use corewise_model::suggested_command;
 use corewise_sys::file_place::FileOrigin;

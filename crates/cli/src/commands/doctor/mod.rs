@@ -10,10 +10,10 @@ use std::path::Path;
 
 use clap::Parser;
 use corewise_lab::watch;
-use corewise_model::placement::notation::{self, Notation};
-use corewise_model::stall::EventSource;
+use corewise_machine::event::EventSource;
+use corewise_machine::placement::notation::{self, Notation};
+use corewise_machine::{Gap, Level, Machine};
 use corewise_model::suggested_command;
-use corewise_model::{Gap, Level, Machine};
 use corewise_sys::Root;
 use corewise_sys::change::{Meanwhile, left_in};
 use corewise_sys::clock::{Clock, Source};

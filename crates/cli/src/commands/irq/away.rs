@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
-use corewise_model::device::{self, Near};
-use corewise_model::interrupt::away::{Move, NoCpuLeft, Plan, plan};
-use corewise_model::interrupt::near;
-use corewise_model::placement::{Expression, LeftOut, Resolution};
-use corewise_model::suggested_command;
+use corewise_machine::CpuSet;
+use corewise_machine::device::{self, Near};
+use corewise_machine::interrupt::away::{Move, NoCpuLeft, Plan, plan};
+use corewise_machine::interrupt::near;
+use corewise_machine::placement::{Expression, LeftOut, Resolution};
+use corewise_model::{device_findings, suggested_command};
 use corewise_sys::change::Journal;
 use corewise_sys::irq::{self, Arrival, Refusal};
 use corewise_sys::process::is_root;
@@ -101,7 +101,7 @@ fn near_device(name: &str, task: &IrqTask, here: &Here, settings: &Settings) -> 
         return Err(unavailable(&format!("it is not known where it is: {doubt}"))
             .next("Move its interrupts away from some cpus instead, with --away-from."));
     }
-    let own = device::findings::interrupts_of(device, &here.listing.interrupts);
+    let own = device_findings::interrupts_of(device, &here.listing.interrupts);
     if own.is_empty() {
         return Err(unavailable("no interrupts of it are known").next(format!(
             "{} lists the interrupts; older controllers do not report whose they are.",

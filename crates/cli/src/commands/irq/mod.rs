@@ -9,10 +9,10 @@ pub mod task;
 
 use std::time::{Duration, Instant};
 
-use corewise_model::stall::EventSource;
-use corewise_model::suggested_command;
+use corewise_machine::Machine;
+use corewise_machine::event::EventSource;
 use corewise_model::survey::devices::device_costs;
-use corewise_model::{Machine, Survey};
+use corewise_model::{Survey, suggested_command};
 use corewise_sys::{Root, irq, topology};
 
 use crate::draw::suggestion;

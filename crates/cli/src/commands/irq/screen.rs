@@ -7,8 +7,8 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corewise_model::CpuSet;
-use corewise_model::interrupt::device::{DeviceInterrupt, Mobility};
+use corewise_machine::CpuSet;
+use corewise_machine::interrupt::device::{DeviceInterrupt, Mobility};
 use corewise_model::suggested_command;
 
 use super::document::Listing;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corewise_model::placement::Expression;
+use corewise_machine::placement::Expression;
 use corewise_model::suggested_command;
 
 use super::arguments::IrqArguments;

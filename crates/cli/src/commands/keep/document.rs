@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::keep::{Action, Evidence, Held, Process, ResolvedRule, WaitingProcess};
 use schemars::JsonSchema;
 use serde::Serialize;

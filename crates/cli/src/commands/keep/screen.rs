@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::keep::{
     ChargedUser, Evidence, Held, MAX_HELD_THREADS, Process, ResolvedRule, Standing, Strength, Unproven, WaitingProcess,
 };

@@ -1,7 +1,7 @@
 use corewise_keep::Status;
+use corewise_machine::placement::Context;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::keep::{Change, ChargedUser, ResolvedRule, Thread, WaitingProcess, resolve, rules};
-use corewise_model::placement::Context;
-use corewise_model::{CpuSet, Machine};
 use insta::assert_snapshot;
 
 use super::*;

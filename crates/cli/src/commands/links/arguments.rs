@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use corewise_model::links::{Slots, What};
+use corewise_machine::ring::Slots;
+use corewise_model::links::What;
 
 use crate::shell::machine::MachineArguments;
 use crate::shell::values::{SlotsName, budget};

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use corewise_machine::placement::Expression;
+use corewise_machine::ring::Slots;
+use corewise_model::links::What;
 use corewise_model::links::explore::Limits;
-use corewise_model::links::{Slots, What};
-use corewise_model::placement::Expression;
 
 use super::arguments::{FormatName, KindName, LinksArguments, LinksCommand, OrderName, UnitName};
 use crate::shell::failure::Failure;

@@ -1,6 +1,6 @@
 //! That no name in a map steers or hides, in whatever form the map is printed.
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 use corewise_model::links::Relation;
 use corewise_model::links::map::Origin;
 

@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
-use corewise_model::placement::language_table;
-use corewise_model::placement::notation::Notation;
+use corewise_machine::placement::language_table;
+use corewise_machine::placement::notation::Notation;
 
 use crate::shell::machine::MachineArguments;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::machine_file::Description;
-use corewise_model::placement::Resolution;
-use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
-use corewise_model::{Level, Machine};
+use corewise_machine::machine_file::Description;
+use corewise_machine::placement::Resolution;
+use corewise_machine::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_machine::{Level, Machine};
 use schemars::JsonSchema;
 use serde::Serialize;
 

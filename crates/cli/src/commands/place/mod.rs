@@ -7,9 +7,9 @@ pub mod candidates;
 pub mod screen;
 pub mod task;
 
-use corewise_model::Machine;
-use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
-use corewise_model::placement::{Expression, LeftOut, Reason};
+use corewise_machine::Machine;
+use corewise_machine::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_machine::placement::{Expression, LeftOut, Reason};
 
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::{self, Chosen, MachineChoice};

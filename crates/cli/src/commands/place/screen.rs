@@ -1,8 +1,8 @@
 //! The screen of `corewise place`: the cpus on the machine's picture, counts, who was left out, every notation.
 
-use corewise_model::placement::notation::{self, Notation, NotationLine};
-use corewise_model::placement::{LeftOut, Reason};
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::placement::notation::{self, Notation, NotationLine};
+use corewise_machine::placement::{LeftOut, Reason};
+use corewise_machine::{CpuSet, Level, Machine};
 
 use super::document::Placed;
 use crate::draw::machine::{headline, numbering};
@@ -47,7 +47,7 @@ fn answer(placed: &Placed<'_>, width: usize) -> Vec<Line> {
 /// How much of each level it is, in which order threads take it, and who was left out.
 fn facts(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let mut lines = labelled("Uses", levels(placed), width);
-    let order = corewise_model::placement::list(&placed.resolution.order);
+    let order = corewise_machine::placement::list(&placed.resolution.order);
     if order != placed.resolution.cpus.to_string() {
         lines.push(Line::new().faint(format!("{:<LABEL_WIDTH$}", "Order")).plain(order).cut(width));
     }
@@ -179,8 +179,8 @@ fn pasted(name: &str, label: usize, line: &NotationLine, width: usize) -> Vec<Li
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::placement::notation::Read;
-    use corewise_model::placement::parse;
+    use corewise_machine::placement::notation::Read;
+    use corewise_machine::placement::parse;
 
     use super::super::document::PlaceDocument;
     use super::*;

@@ -1,6 +1,6 @@
 //! What `corewise place` is asked for.
 
-use corewise_model::placement::notation::Notation;
+use corewise_machine::placement::notation::Notation;
 
 use super::arguments::PlaceArguments;
 use crate::shell::failure::{Exit, Failure};

@@ -5,7 +5,7 @@ mod page;
 
 use std::path::Path;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::keep::Rule;
 use corewise_model::suggested_command;
 use corewise_store::Store;

@@ -1,6 +1,6 @@
 //! The whole page: what it reports one after the other, each with its answer first, and the data at the end.
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::keep::{Change, Evidence, Rule};
 use corewise_model::suggested_command;
 use maud::{DOCTYPE, Markup, PreEscaped, html};

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Parser, ValueEnum};
-use corewise_model::placement::memory::MemoryPolicy;
+use corewise_machine::placement::memory::MemoryPolicy;
 
 /// The `--` is needed only where the command begins with a hyphen, and never wrong.
 pub const USAGE: &str = "corewise run --on <EXPR> [OPTIONS] -- <COMMAND>...

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 
 use corewise_lab::placing::resolve_for_process;
-use corewise_model::CpuSet;
-use corewise_model::placement::Expression;
+use corewise_machine::CpuSet;
+use corewise_machine::placement::Expression;
 use corewise_model::suggested_command;
 use corewise_sys::SysError;
 use corewise_sys::affinity::{self, has_ended};

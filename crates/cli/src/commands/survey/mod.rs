@@ -11,9 +11,7 @@ mod screens;
 
 use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, TailPlan, survey};
-use corewise_model::Artifact as _;
-use corewise_model::Survey;
-use corewise_model::suggested_command;
+use corewise_model::{Artifact as _, Survey, suggested_command};
 use jiff::tz::TimeZone;
 
 use crate::draw::number::when;

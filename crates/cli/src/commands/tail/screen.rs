@@ -2,9 +2,10 @@
 
 mod page;
 
+use corewise_machine::CpuSet;
+use corewise_model::Survey;
 use corewise_model::survey::conclude::Conclusions;
 use corewise_model::survey::conclude::rows::rows;
-use corewise_model::{CpuSet, Survey};
 
 use super::percentiles::percentiles;
 use crate::draw::findings::findings;

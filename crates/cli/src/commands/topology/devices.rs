@@ -5,9 +5,9 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use corewise_model::Machine;
-use corewise_model::device::findings::findings;
-use corewise_model::interrupt::device::DeviceInterrupt;
+use corewise_machine::Machine;
+use corewise_machine::interrupt::device::DeviceInterrupt;
+use corewise_model::device_findings::findings;
 use corewise_model::suggested_command;
 
 use crate::draw::suggestion;

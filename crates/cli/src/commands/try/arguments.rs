@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Parser, ValueEnum};
+use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_model::experiment::What;
-use corewise_model::placement::memory::MemoryPolicy;
 use corewise_model::sample::MetricWord;
 use corewise_model::suite::BUILT_IN;
 use corewise_model::trial::LARGEST_TIMES;
@@ -286,7 +286,7 @@ pub enum Pinned {
 }
 
 fn memory_policy(text: &str) -> Result<MemoryPolicy, String> {
-    text.parse().map_err(|error: corewise_model::placement::memory::MemoryError| error.to_string())
+    text.parse().map_err(|error: corewise_machine::placement::memory::MemoryError| error.to_string())
 }
 
 /// A unit's name; without an ending it is a service, as for systemctl(1).

@@ -12,15 +12,14 @@ use std::time::Duration;
 use corewise_lab::experiment::simulated::Simulation;
 use corewise_lab::experiment::{Begun, begun_now};
 use corewise_lab::placing::refuse_named;
-use corewise_model::Artifact as _;
+use corewise_machine::placement::Expression;
+use corewise_machine::placement::memory::MemoryPolicy;
+use corewise_machine::placement::plan::{USUAL_MOST, plan};
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
-use corewise_model::placement::Expression;
-use corewise_model::placement::memory::MemoryPolicy;
-use corewise_model::placement::plan::{USUAL_MOST, plan};
-use corewise_model::suggested_command;
 use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, RolePlace, Source, WITHOUT_ECO_QOS, Workload};
-use corewise_model::{CpuSet, Machine};
+use corewise_model::{Artifact as _, suggested_command};
 use corewise_store::Store;
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, InputKind};
@@ -487,7 +486,7 @@ mod tests {
             "name = \"x\"\ncpus = \"0-1\"\nnodes = [{{ cpus = \"0\" }}, {{ cpus = \"1\" }}]\n\
              devices = [{{ kind = \"network\", names = [\"eth0\"], node = {node} }}]\n"
         );
-        corewise_model::machine_file::parse(&text).unwrap().machine
+        corewise_machine::machine_file::parse(&text).unwrap().machine
     }
 
     #[test]

@@ -9,12 +9,13 @@ use std::time::Duration;
 use corewise_lab::experiment::{Begun, Ending};
 use corewise_lab::session::Budget;
 use corewise_lab::suite::{self, Keeper, Source, SuitePlan, missing};
+use corewise_machine::Machine;
+use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
 use corewise_model::suite::results::{Results, Row, RowResult, Tried};
 use corewise_model::suite::{BUILT_IN, Benchmark, Suite};
 use corewise_model::trial::{Experiment, Trial};
-use corewise_model::{Artifact as _, Machine};
 use corewise_sys::installed::distributions;
 
 use super::screen::suite::{csv, markdown, screen};

@@ -8,14 +8,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use corewise_machine::placement::Expression;
+use corewise_machine::placement::memory::{MemoryError, MemoryPolicy};
+use corewise_machine::placement::roles::{PlacedRole, placed_roles};
 use corewise_model::experiment::{Policy, What};
-use corewise_model::metric_line;
-use corewise_model::placement::Expression;
-use corewise_model::placement::memory::{MemoryError, MemoryPolicy};
-use corewise_model::placement::roles::{PlacedRole, placed_roles};
 use corewise_model::sample::Finder;
-use corewise_model::suggested_command;
 use corewise_model::trial::{MEMORY_SIGN, Metric, WITHOUT_ECO_QOS, policy_of_kept, policy_of_slots};
+use corewise_model::{metric_line, suggested_command};
 
 use super::arguments::TryArguments;
 use crate::draw::suggestion;

@@ -174,12 +174,12 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::{CpuSet, simulate};
+    use corewise_machine::{CpuSet, generate};
 
     use super::*;
 
     fn written() -> String {
-        let machine = simulate::machine(4, false, &[(CpuSet::first(4), 32)]);
+        let machine = generate::machine(4, false, &[(CpuSet::first(4), 32)]);
         let header = Header::new("0.1.0", machine, "measured", Some("app".to_owned()), 0.5);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");

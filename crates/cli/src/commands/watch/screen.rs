@@ -1,6 +1,6 @@
 //! What a view looks like: lines of a width, from the title to the keys.
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::watch::Sight;
 
 use super::keys::HELP;

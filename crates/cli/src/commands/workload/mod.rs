@@ -6,7 +6,7 @@ pub mod arguments;
 mod screen;
 pub mod task;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_work::pingpong::{self, partner};
 use corewise_work::settings::Company;
 use corewise_work::{

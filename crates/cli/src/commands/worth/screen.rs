@@ -1,8 +1,8 @@
 //! The screen: the cpus of each last-level cache, with what they are worth and why.
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
+use corewise_machine::worth::CpuWorth;
 use corewise_model::suggested_command;
-use corewise_model::worth::CpuWorth;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::suggestion;
@@ -86,7 +86,7 @@ fn block(screen: &mut Screen, title: &str, cpus: &[&CpuWorth], width: usize) {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::worth::{Record, Shares, SpeedSource};
+    use corewise_machine::worth::{Record, Shares, SpeedSource};
     use insta::assert_snapshot;
 
     use super::*;

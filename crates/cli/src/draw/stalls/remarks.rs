@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use corewise_model::Survey;
+use corewise_machine::event::EventSource;
 use corewise_model::attribution::{Cause, CpuStalls, Sender};
 use corewise_model::period::describe;
-use corewise_model::stall::EventSource;
-use corewise_model::suggested_command;
 use corewise_model::survey::{CpuObservation, Watch};
+use corewise_model::{Survey, suggested_command};
 
 use crate::draw::number::{count, decimal, duration, whole};
 use crate::draw::printable::named;
@@ -99,7 +98,7 @@ pub fn periods(survey: &Survey, width: usize) -> Vec<Line> {
         }
     }
     let line = |(text, cpus): (String, Vec<u32>)| {
-        let set: corewise_model::CpuSet = cpus.into_iter().collect();
+        let set: corewise_machine::CpuSet = cpus.into_iter().collect();
         let who = if set.len() == 1 { format!("cpu {set}: ") } else { format!("cpus {set}: ") };
         wrap(&Line::new().strong(who).plain(glued(&text)), width, 2)
     };

@@ -1,6 +1,6 @@
 //! Where the threads of several processes are to stand: by the process, and by their names.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::trial::{Arm, ThreadRole};
 use regex_lite::Regex;
 

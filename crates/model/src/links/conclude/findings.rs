@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use corewise_machine::{CpuSet, Level};
+
 use super::tiers::{DEAR, INSIDE, SAME_CORE};
 use super::{Agreement, CostClass, Filled, Groups, LinkConclusions, homes, padding};
 use crate::finding::{Effect, Finding, Topic};
 use crate::links::groups::{CheaperPart, GroupLevel};
 use crate::links::map::{LinkMap, Origin};
 use crate::links::{Pair, brief};
-use crate::{CpuSet, Level, suggested_command};
+use crate::suggested_command;
 
 /// Cores differ when the dearer cost at least so much more.
 const MARGIN: f64 = 1.1;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::Level;
+
 use super::LinkConclusions;
-use crate::Level;
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::What;
 use crate::links::map::{LinkMap, Series};

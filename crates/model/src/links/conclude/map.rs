@@ -1,5 +1,7 @@
 //! All that is concluded from a map: the hierarchy of groups first, then the classes of each way to talk by its tiers, then the sentences.
 
+use corewise_machine::{CpuSet, Machine};
+
 use super::{Agreement, CostClass, Filled, Groups, KindConclusions, LinkConclusions, Tiers, findings, summary};
 use crate::artifact::{self, Artifact, check_numbers, count};
 use crate::followed::Followed;
@@ -7,7 +9,6 @@ use crate::links::groups::{CheaperPart, GroupLevel, Hierarchy, between_cores, de
 use crate::links::map::{LinkMap, Origin, Provenance};
 use crate::links::structure::Structure;
 use crate::links::{check_pairs, check_width};
-use crate::{CpuSet, Machine};
 
 /// Concludes from a map.
 pub fn conclude(map: &LinkMap) -> LinkConclusions {

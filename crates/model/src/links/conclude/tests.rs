@@ -1,10 +1,11 @@
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, Machine};
+
 use super::*;
 use crate::SuggestedCommand;
 use crate::links::map::Origin;
 use crate::links::{Matrix, Pair, Relation};
 use crate::simulate::layout::Layout;
-use crate::stats::random::Random;
-use crate::{CpuSet, Machine};
 
 const PACKAGES: Layout = Layout { packages: 3, caches: 1, cores: 4, threads: 1, adjacent: false };
 
@@ -97,7 +98,7 @@ fn groups_are_held_against_every_level_that_the_kernel_tells() {
         let groups: Vec<CpuSet> = groups.iter().map(|cpus| cpus.parse().unwrap()).collect();
         Agreement::of(&groups, &machine, &machine.allowed)
     };
-    use crate::Level;
+    use corewise_machine::Level;
     assert_eq!(agreement(&["0-1", "2-3", "4-5", "6-7"]), Agreement::Same { level: Level::Llc });
     assert!(matches!(agreement(&["0-3", "4-7"]), Agreement::Same { level: Level::Die | Level::Node | Level::Package }));
     assert!(matches!(agreement(&["0", "1", "2-3", "4-5", "6-7"]), Agreement::Finer { level: Level::Llc, .. }));

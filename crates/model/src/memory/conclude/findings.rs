@@ -1,14 +1,15 @@
 //! What a map of memory means: each finding rests on an interval that lies completely beyond its margin.
 
+use corewise_machine::placement::Name;
+use corewise_machine::{CpuSet, Level};
+
 use super::super::estimate::Estimate;
 use super::super::plan::one_of_each_core;
 use super::super::{MemoryMap, Staircase};
 use super::{Cost, MemoryConclusions, Operation, Stream};
 use crate::finding::{Effect, Finding, Topic};
-use crate::placement::Name;
 use crate::stats::order::median;
 use crate::suggested_command::{SuggestedCommand, try_on, try_threads};
-use crate::{CpuSet, Level};
 
 /// Smaller differences of latency or bandwidth than this are none.
 const MARGIN: f64 = 1.1;

@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::CpuSet;
+use corewise_machine::event::{EventSource, Source};
+
 use super::Conclusions;
 use super::words::cpus;
+use crate::Survey;
 use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
-use crate::event::Source;
 use crate::finding::{Finding, Topic};
-use crate::stall::EventSource;
 use crate::suggested_command::{self, SuggestedCommand};
-use crate::{CpuSet, Survey};
 
 /// A smaller share of what a cpu loses is told in the table alone.
 const SHARE: f64 = 0.05;
@@ -199,6 +200,7 @@ mod tests {
     use crate::period;
     use crate::simulate::{self, Noise, Truth};
     use crate::survey::Watch;
+    use corewise_machine::generate;
 
     fn cause(cause: Cause, share: f64, took_part: u64) -> CauseSummary {
         let (count, time_s) = (took_part / 2, share * 0.1);
@@ -208,7 +210,7 @@ mod tests {
 
     /// Cpus that were watched for 10 s each, and lost a tenth of a second.
     fn concluded(cpus: u32, event_source: EventSource, stalls: impl Fn(u32) -> CpuStalls) -> Vec<Finding> {
-        let machine = simulate::machine(cpus, false, &[(CpuSet::parse_list(&format!("0-{}", cpus - 1)).unwrap(), 32)]);
+        let machine = generate::machine(cpus, false, &[(CpuSet::parse_list(&format!("0-{}", cpus - 1)).unwrap(), 32)]);
         let truth = |_| Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
         let mut survey = simulate::survey(machine, 8, 1, Noise::Quiet, truth);
         survey.cpus.iter_mut().for_each(|seen| seen.stalls = Some(stalls(seen.cpu)));

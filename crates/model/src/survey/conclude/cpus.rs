@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::CpuSet;
+
 use super::Conclusions;
 use super::first::{self, Asked};
 use super::quantity::{self, Quantity, ROUNDS_ENOUGH, Tested};
 use super::words;
 use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
-use crate::{CpuSet, Survey, suggested_command};
+use crate::{Survey, suggested_command};
 
 /// Adds what sets single cpus apart.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {

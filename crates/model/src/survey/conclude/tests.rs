@@ -1,16 +1,18 @@
 //! What is concluded from surveys whose truth is known.
 
+use corewise_machine::generate;
+use corewise_machine::machine::Machine;
+
 use super::*;
 use crate::finding::Topic;
 use crate::links::{Pair, Relation};
-use crate::machine::Machine;
 use crate::simulate::{self, Noise, Truth};
 use crate::{SuggestedCommand, Survey};
 
 /// A machine of last-level caches over sets of cpus, in MiB.
 fn machine(llcs: &[(&str, u64)], cpus: u32, smt: bool) -> Machine {
     let llcs: Vec<(CpuSet, u64)> = llcs.iter().map(|&(cpus, size)| (CpuSet::parse_list(cpus).unwrap(), size)).collect();
-    simulate::machine(cpus, smt, &llcs)
+    generate::machine(cpus, smt, &llcs)
 }
 
 const QUIET: Truth = Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
@@ -237,7 +239,7 @@ fn a_pair_with_two_costs_is_a_finding_and_noise_is_not() {
 #[test]
 fn contention_is_seldom_called_a_second_cost() {
     let mut guest = survey(machine(&[("0-1", 32)], 2, false), 24, 1, |_| QUIET);
-    let mut random = crate::stats::random::Random::new(8);
+    let mut random = corewise_machine::random::Random::new(8);
     let mut called = 0;
     for survey in 0..500 {
         let struck = 0.1 + 0.4 * f64::from(survey) / 500.0;

@@ -1,9 +1,11 @@
 //! Numbers and sets as the findings' sentences write them.
 
+use corewise_machine::CpuSet;
+use corewise_machine::placement::describe;
+
+use crate::Survey;
 use crate::finding::{Effect, decimals};
-use crate::placement::describe;
 use crate::suggested_command::{self, SuggestedCommand};
-use crate::{CpuSet, Survey};
 
 /// The command that runs a program on some cpus.
 pub fn run_on(cpus: &CpuSet, survey: &Survey) -> SuggestedCommand {
@@ -64,7 +66,7 @@ pub fn main_sources(survey: &Survey, cpu: u32) -> String {
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
     let rounds = survey.cpus.iter().filter(|seen| seen.cpu == cpu).flat_map(|seen| &seen.rounds);
     for count in rounds.filter_map(|round| round.interrupts.as_ref()).flat_map(|counted| &counted.sources) {
-        *counts.entry(crate::interrupt::plain_name(&count.source)).or_default() += count.count;
+        *counts.entry(corewise_machine::interrupt::plain_name(&count.source)).or_default() += count.count;
     }
     let all: u64 = counts.values().sum();
     let mut sorted: Vec<(&str, u64)> = counts.into_iter().collect();

@@ -1,7 +1,7 @@
 //! The screen of `corewise irq --away-from` and `--near`: what became of each interrupt that went to the cpus, and the way back.
 
-use corewise_model::interrupt::away::Staying;
-use corewise_model::placement::list;
+use corewise_machine::interrupt::away::Staying;
+use corewise_machine::placement::list;
 use corewise_model::suggested_command;
 
 use super::super::document::{AwayReport, Fate, Listing, MoveReport};

@@ -2,7 +2,7 @@
 
 mod page;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 use corewise_model::links::What;
 use corewise_model::links::conclude::{
     CostClass, Filled, Groups, HeldOut, KindConclusions, LinkConclusions, nothing_found,

@@ -1,10 +1,10 @@
 //! The screen of `corewise topology --devices`: devices under the part of the machine that they are at.
 
-use corewise_model::facts::Link;
+use corewise_machine::facts::Link;
+use corewise_machine::placement::describe;
+use corewise_machine::{CpuSet, Level, Machine};
 use corewise_model::finding::Finding;
-use corewise_model::placement::describe;
 use corewise_model::suggested_command;
-use corewise_model::{CpuSet, Level, Machine};
 
 use super::document::PlacedDevice;
 use crate::draw::findings::numbered;

@@ -72,10 +72,10 @@ fn typed(metric: &Metric) -> String {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::CpuSet;
+    use corewise_machine::{CpuSet, generate};
+    use corewise_model::Artifact as _;
     use corewise_model::conducted::Conducted;
     use corewise_model::trial::{Arm, Workload};
-    use corewise_model::{Artifact as _, simulate};
 
     use super::*;
 
@@ -96,7 +96,7 @@ mod tests {
             corewise: String::new(),
             started_unix_ms: 0,
             seed: 1,
-            machine: simulate::machine(2, false, &[]),
+            machine: generate::machine(2, false, &[]),
             workload,
             arms,
             policy: Policy { margin: 0.05, what: What::Mean, ..Policy::default() },

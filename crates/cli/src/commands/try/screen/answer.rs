@@ -1,12 +1,12 @@
 //! The verdict in one sentence, and how to apply it.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
+use corewise_machine::placement::Name;
+use corewise_machine::placement::memory::Mode;
+use corewise_machine::placement::notation::{Notation, print};
 use corewise_model::experiment::{
     ArmStanding, ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, OutReason, Verdict, What,
 };
-use corewise_model::placement::Name;
-use corewise_model::placement::memory::Mode;
-use corewise_model::placement::notation::{Notation, print};
 use corewise_model::quantity::QuotedQuantity;
 use corewise_model::suggested_command;
 use corewise_model::trial::{Arm, ArmMemory, Live};

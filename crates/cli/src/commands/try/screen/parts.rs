@@ -1,9 +1,9 @@
 //! Parts: what was started beside the load, where each role stands, and the lines that put a winner in force: commands, drop-ins of systemd
 //! units, a fragment of a compose file.
 
-use corewise_model::CpuSet;
-use corewise_model::placement::Name;
-use corewise_model::placement::memory::Mode;
+use corewise_machine::CpuSet;
+use corewise_machine::placement::Name;
+use corewise_machine::placement::memory::Mode;
 use corewise_model::trial::{Arm, ArmMemory, LOAD, Live, MEMORY_SIGN, Parts, REST, ThreadRole};
 
 use super::{Shown, in_a_shell};

@@ -2,7 +2,7 @@
 
 mod live;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::{Policy, Race, Standing};
 use corewise_model::simulate::noise::RunNoise;
