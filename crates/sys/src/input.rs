@@ -10,8 +10,6 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
-
 use crate::error::SysError;
 use crate::file_place::{FileOrigin, FilePlace};
 use crate::os::files;
@@ -161,8 +159,9 @@ pub fn read_text(path: &Path, kind: InputKind) -> Result<String, SysError> {
 ///
 /// # Errors
 /// What is wrong with it, or that it is too large.
-pub fn json<T: DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
-    serde_json::from_reader(BufReader::new(Weighed::new(reader)))
+#[cfg(feature = "changes")]
+pub fn json<T: serde::de::DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
+    serde_json::from_reader(io::BufReader::new(Weighed::new(reader)))
 }
 
 fn too_large(most: u64) -> io::Error {

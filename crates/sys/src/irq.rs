@@ -2,6 +2,7 @@
 
 mod counts;
 mod evidence;
+#[cfg(feature = "changes")]
 mod mover;
 mod pci;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use crate::interrupts::Interrupts;
 use crate::root::{FIXED_INTERRUPTS, Root, Source};
 pub use counts::{Counts, counts, table};
 use evidence::Evidence;
+#[cfg(feature = "changes")]
 pub use mover::{Arrival, Refusal, arrival, may_move, move_away};
 
 /// The interrupts of devices, in order of their numbers. Those that no driver handles are left out, and what the kernel does

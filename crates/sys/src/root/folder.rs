@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::archive;
 use super::disk::{list_folder, read_open_file};
 use super::files::Files;
-use super::wanted::CPUID;
+use super::paths::CPUID;
+use super::read_archive;
 use crate::error::SysError;
 use crate::input::{Input, InputKind};
 use crate::os::folder_handle::{FolderHandle, FoundFile};
@@ -87,7 +87,7 @@ fn names(folders: &[&Path], top: &Path) -> String {
 
 /// The files of an inline file, and the few that are beside it.
 fn with_inline(folder: &Folder, file: &Path) -> Result<Files, SysError> {
-    let mut files = archive::read(file, Input::open(file, InputKind::MachineArchive)?)?;
+    let mut files = read_archive(file, Input::open(file, InputKind::MachineArchive)?)?;
     for path in ["proc/cpuinfo", "proc/version", "proc/self/status", "proc/meminfo"] {
         if let Some(text) = folder.read(path) {
             files.insert(path.to_owned(), text);

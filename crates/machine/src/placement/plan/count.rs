@@ -1,6 +1,5 @@
 //! Exact numbers of subsets and classes, which outgrow any machine word: beyond 128 bits all that is known is "more than".
 
-use std::borrow::Cow;
 use std::fmt;
 
 #[cfg(feature = "schema")]
@@ -109,7 +108,7 @@ impl Serialize for Count {
 
 #[cfg(feature = "schema")]
 impl JsonSchema for Count {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Count".into()
     }
 
