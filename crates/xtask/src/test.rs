@@ -16,7 +16,7 @@ use crate::face;
 use crate::programs::{self, How, Program};
 use crate::setup;
 use crate::summary::Summary;
-use crate::{deny, suggestions, walls, windows};
+use crate::{deny, doors, packages, suggestions, walls, windows};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -210,8 +210,13 @@ impl Steps {
     }
 }
 
+/// Runs every check of the structure; false if one of them finds something, which it prints.
+pub fn check_walls() -> Result<bool> {
+    Ok(walls::check()? & doors::check()? & face::check()? & suggestions::check()? & packages::check()?)
+}
+
 fn walls() -> Result<()> {
-    if walls::check()? & doors::check()? & face::check()? & suggestions::check()? {
+    if check_walls()? {
         Ok(())
     } else {
         bail!("a circle, or a wall that is open")
@@ -224,7 +229,10 @@ fn lint() -> Result<()> {
     // Linting links nothing, so libFuzzer is not built for it.
     done(clippy.env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))?;
     // As embedders have it, who leave the workloads out.
-    done(cargo().args(["check", "--package", "corewise", "--no-default-features"]))
+    done(cargo().args(["check", "--package", "corewise", "--no-default-features"]))?;
+    // As a library has it that only places threads.
+    let library = ["clippy", "--package", "corewise-machine", "--package", "corewise-sys", "--no-default-features"];
+    done(cargo().args(library).args(["--", "-D", "warnings"]))
 }
 
 fn build(asked: &Asked<'_>) -> Result<Vec<Program>> {
