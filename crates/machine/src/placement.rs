@@ -10,11 +10,13 @@ pub mod hold;
 mod indices;
 mod language;
 pub mod memory;
+#[cfg(feature = "notations")]
 pub mod notation;
 mod order;
 mod parse;
 mod pattern;
 mod places;
+#[cfg(feature = "planning")]
 pub mod plan;
 mod resolve;
 pub mod roles;

@@ -11,7 +11,7 @@ use corewise_rig::Use;
 use xtask::{cargo, done, number, root};
 
 use crate::arm::{self, Part};
-use crate::doors;
+
 use crate::face;
 use crate::programs::{self, How, Program};
 use crate::setup;
