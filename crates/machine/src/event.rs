@@ -1,6 +1,6 @@
 //! What the kernel tells of a cpu, as one typed stream: interrupts, switches of tasks, page faults, who called whom.
 //!
-//! Readers in `corewise-sys` decode the kernel's tracepoints into it; [`corewise_model::attribution`] and whatever else follows
+//! Readers in `corewise-sys` decode the kernel's tracepoints into it; `attribution` of `corewise-model` and whatever else follows
 //! programs reads it from here.
 
 use serde::{Deserialize, Serialize};

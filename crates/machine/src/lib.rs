@@ -2,6 +2,9 @@
 //!
 //! Readers (`corewise-sys`) fill [`facts::MachineFacts`]; [`assemble`] makes a [`Machine`] of it; a [`placement`] says which of its cpus a
 //! program gets. The same input always gives the same output.
+//!
+//! Features: `machine-files` reads described machines, `notations` writes and reads other programs' notations of cpu sets, `planning` proposes
+//! candidates, `schema` derives JSON schemas. A program that places its own threads needs none of them.
 #![forbid(unsafe_code)]
 
 pub mod assemble;
