@@ -23,6 +23,7 @@ pub mod files;
 pub mod folder_handle;
 mod handle;
 pub mod ipc;
+#[cfg_attr(not(feature = "events"), allow(dead_code, reason = "the execution of commands uses all of it"))]
 mod job;
 mod library;
 pub mod limits;
