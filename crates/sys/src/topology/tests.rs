@@ -4,6 +4,7 @@ use corewise_machine::Level;
 use proptest::prelude::*;
 
 use super::*;
+use crate::root::HWLOC_XML;
 
 fn machine(files: &[(&str, &str)]) -> Result<Machine, SysError> {
     read(&Root::from_files(files.iter().copied()))
