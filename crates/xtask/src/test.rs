@@ -216,11 +216,7 @@ pub fn check_walls() -> Result<bool> {
 }
 
 fn walls() -> Result<()> {
-    if check_walls()? {
-        Ok(())
-    } else {
-        bail!("a circle, or a wall that is open")
-    }
+    if check_walls()? { Ok(()) } else { bail!("a circle, or a wall that is open") }
 }
 
 fn lint() -> Result<()> {
