@@ -7,6 +7,7 @@ use corewise_model::histogram::Histogram;
 use corewise_model::links::map::{LinkMap, Origin, Provenance as MapProvenance, Series, Spoiled, Unit};
 use corewise_model::links::{Links, Pair, Relation, What, classes};
 use corewise_model::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
+use corewise_model::suggested_command;
 use corewise_model::survey::conclude::{Answer, Conclusions, FirstCpu};
 use corewise_model::survey::{
     Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse, Work,

@@ -15,8 +15,6 @@ pub mod suite;
 pub mod tests;
 mod threads;
 
-use std::path::Path;
-
 use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict};
 use corewise_model::suite::results::Tried;
 use corewise_model::trial::{Arm, Experiment, Live, ThreadsReport, Trial, boots};
