@@ -26,11 +26,12 @@ pub mod worth;
 use std::ffi::OsString;
 
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
+use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::conducted::Conducted;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
 use corewise_model::survey::Scope;
-use corewise_model::{Artifact as _, SuggestedCommand, Survey, suggested_command};
+use corewise_model::{Artifact as _, Survey};
 use schemars::Schema;
 
 use crate::draw::page::Story;

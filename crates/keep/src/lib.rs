@@ -17,9 +17,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_machine::worth::Speed;
 use corewise_model::keep::{Action, Author, Fit, Held, Keeper, Outcome, Process, ResolvedRule};
-use corewise_model::suggested_command;
 use corewise_sys::SysError;
 use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::change::Journal;

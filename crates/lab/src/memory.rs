@@ -9,12 +9,12 @@ mod measured;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Gap, Machine};
 use corewise_model::clock::Clock;
 use corewise_model::links::map::{Origin, Provenance};
 use corewise_model::memory::plan::{PAUSES_NS, Plan, Seen, Visit, buffer_bytes, caches_bytes};
 use corewise_model::memory::{Bandwidth, Cell, Curve, MemoryMap, Pages, Point, Staircase, Step};
-use corewise_model::suggested_command;
 
 use crate::session::{Budget, Progress, Session, unix_ms};
 pub use described::Simulated;

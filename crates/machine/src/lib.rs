@@ -23,10 +23,13 @@ pub mod machine_file;
 pub mod placement;
 pub mod random;
 pub mod ring;
+pub mod suggested_command;
 pub mod thread;
+pub mod vocabulary;
 pub mod worth;
 
 pub use cpu_set::CpuSet;
 pub use gap::Gap;
 pub use level::Level;
 pub use machine::Machine;
+pub use suggested_command::SuggestedCommand;

@@ -6,7 +6,7 @@ use corewise_machine::interrupt::device::{DeviceInterrupt, Mobility};
 use corewise_machine::{CpuSet, Machine};
 
 use crate::finding::{Finding, Topic};
-use crate::suggested_command::{self, SuggestedCommand};
+use corewise_machine::suggested_command::{self, SuggestedCommand};
 
 /// The interrupts of a device.
 pub fn interrupts_of<'a>(device: &Device, all: &'a [DeviceInterrupt]) -> Vec<&'a DeviceInterrupt> {

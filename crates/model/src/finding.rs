@@ -4,7 +4,7 @@ use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::SuggestedCommand;
+use corewise_machine::SuggestedCommand;
 
 /// One thing that a test showed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

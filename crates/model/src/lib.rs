@@ -26,14 +26,11 @@ pub mod sample;
 pub mod simulate;
 pub mod stall;
 pub mod stats;
-pub mod suggested_command;
 pub mod suite;
 pub mod survey;
 pub mod trial;
-pub mod vocabulary;
 pub mod watch;
 pub mod worth;
 
 pub use artifact::Artifact;
-pub use suggested_command::SuggestedCommand;
 pub use survey::Survey;

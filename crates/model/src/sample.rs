@@ -12,7 +12,7 @@ mod search;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::vocabulary::vocabulary;
+use corewise_machine::vocabulary::vocabulary;
 pub use finder::{Finder, PatternError};
 pub use metric_reading::MetricReading;
 pub use search::{LineSearch, OutputSearch, SearchEnded};

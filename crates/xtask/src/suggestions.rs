@@ -29,7 +29,7 @@ pub fn check() -> Result<bool> {
             let source = fs::read_to_string(&file)?;
             for text in named(&source, &commands).with_context(|| file.display().to_string())? {
                 println!(
-                    "{}: a suggested command is a value (corewise_model::suggested_command), not \"{text}\"",
+                    "{}: a suggested command is a value (corewise_machine::suggested_command), not \"{text}\"",
                     file.display()
                 );
                 is_clean = false;

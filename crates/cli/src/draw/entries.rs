@@ -1,6 +1,6 @@
 //! The table of what is stored, and of what was deleted.
 
-use corewise_model::{SuggestedCommand, suggested_command};
+use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_store::Entry;
 use jiff::tz::TimeZone;
 

@@ -3,6 +3,7 @@
 use corewise_machine::counts::{Count, Counted};
 use corewise_machine::facts::{CacheKind, CoreType};
 use corewise_machine::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
+use corewise_machine::suggested_command;
 use corewise_machine::thread::ThreadUse;
 use corewise_machine::{CpuSet, Gap, Machine};
 use corewise_model::Survey;

@@ -1,9 +1,10 @@
 //! What a survey means, in plain words, and what could not be measured.
 
 use corewise_machine::Gap;
+use corewise_machine::suggested_command;
+use corewise_model::Survey;
 use corewise_model::finding::Finding;
 use corewise_model::survey::conclude::{Answer, Conclusions};
-use corewise_model::{Survey, suggested_command};
 
 use super::printable::bounded;
 use super::suggestion;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::suggested_command;
 use corewise_model::followed::Followed;
-use corewise_model::suggested_command;
 use jiff::tz::TimeZone;
 
 use super::grid::{Column, Grid};

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use corewise_machine::CpuSet;
+use corewise_machine::SuggestedCommand;
 use corewise_machine::event::EventSource;
-use corewise_model::suggested_command::{self, TailOptions};
+use corewise_machine::suggested_command::{self, TailOptions};
+use corewise_model::Survey;
 use corewise_model::survey::Scope;
-use corewise_model::{SuggestedCommand, Survey};
 
 use super::printable::{is_hidden, printable};
 

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use corewise_machine::Machine;
+use corewise_machine::{SuggestedCommand, suggested_command};
+use corewise_model::Artifact;
 use corewise_model::artifact::Origin;
-use corewise_model::{Artifact, SuggestedCommand, suggested_command};
 use corewise_store::{Entry, Store};
 use corewise_sys::input;
 use jiff::tz::TimeZone;

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Once;
 
 use corewise_machine::Machine;
-use corewise_model::{Artifact, SuggestedCommand, Survey, suggested_command};
+use corewise_machine::{SuggestedCommand, suggested_command};
+use corewise_model::{Artifact, Survey};
 use corewise_store::{Store, StoreError};
 use corewise_sys::files;
 

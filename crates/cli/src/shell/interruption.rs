@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_sys::signals;
 
 use super::failure::{Exit, Failure};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use corewise_keep::{Status, Wish};
+use corewise_machine::suggested_command;
 use corewise_model::keep::Held;
-use corewise_model::suggested_command;
 use corewise_sys::input::{Input, InputKind};
 use corewise_sys::process::Process;
 use corewise_sys::{input, output, signals};

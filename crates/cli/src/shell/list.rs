@@ -1,6 +1,6 @@
 //! The list of what is stored, as `history` prints it and the commands that had lists of their own.
 
-use corewise_model::SuggestedCommand;
+use corewise_machine::SuggestedCommand;
 use corewise_store::Entry;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;

@@ -6,7 +6,7 @@ use clap::Args;
 use corewise_machine::Machine;
 use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_machine::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_sys::input::{self, InputKind};
 use corewise_sys::{Root, SysError, irq};
 

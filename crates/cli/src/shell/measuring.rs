@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use corewise_machine::Gap;
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 
 use super::failure::{Exit, Failure};
 use crate::draw::suggestion;

@@ -6,6 +6,7 @@ pub use corewise_lab::placing::reachable_here;
 use corewise_lab::placing::{self, Known, PlacingError};
 use corewise_machine::machine::MemoryCost;
 use corewise_machine::placement::{Context, Expression, PlacementError, Resolution, parse};
+use corewise_machine::suggested_command;
 use corewise_machine::worth::WorthNow;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::finding::{Finding, Topic};
@@ -13,7 +14,7 @@ use corewise_model::links::map::Origin;
 use corewise_model::links::{self, LinkMap, What};
 use corewise_model::memory::MemoryMap;
 use corewise_model::survey::conclude::{Conclusions, conclude};
-use corewise_model::{Artifact as _, Survey, suggested_command};
+use corewise_model::{Artifact as _, Survey};
 
 use super::failure::{Exit, Failure};
 use super::history::{if_readable, latest_survey};

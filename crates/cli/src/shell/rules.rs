@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use corewise_lab::placing::Known as _;
 use corewise_machine::placement::Context;
+use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
-use corewise_model::suggested_command;
 use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::processes::HAVE_CONTROL_GROUPS;
 use corewise_sys::{files, output};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use corewise_model::suggested_command::place_from;
+use corewise_machine::suggested_command::place_from;
 
 use crate::draw::suggestion::words_in_shell;
 

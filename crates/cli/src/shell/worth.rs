@@ -5,8 +5,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_machine::worth::{Board, CpuWorth, SpeedSource, WorthNow};
-use corewise_model::suggested_command;
 use corewise_model::worth::speeds;
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::worth::{ProcessorTime, WorthReader};

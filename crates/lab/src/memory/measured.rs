@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::scope;
 use std::time::Duration;
 
+use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Gap, Machine};
 use corewise_model::clock::Clock as ClockFacts;
 use corewise_model::links::map::Origin;
 use corewise_model::memory::plan::{Plan, Seen, Visit};
 use corewise_model::memory::{Operation, Pages};
-use corewise_model::suggested_command;
 use corewise_sys::clock::Clock;
 use corewise_sys::memory::{Available, HUGE_PAGES_CURE, Memory, PageSize};
 

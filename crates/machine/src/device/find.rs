@@ -2,7 +2,7 @@
 
 use crate::Machine;
 use crate::facts::{Device, DeviceKind};
-use corewise_model::suggested_command;
+use crate::suggested_command;
 
 /// Before the place on the bus.
 const BUS: &str = "pci:";

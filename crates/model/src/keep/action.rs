@@ -6,7 +6,7 @@ use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::suggested_command;
+use corewise_machine::suggested_command;
 
 /// What a thread had before a rule placed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

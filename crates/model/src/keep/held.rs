@@ -11,7 +11,7 @@ use super::action::{Action, LeftBecause, Outcome};
 use super::process::{ChargedUser, Process};
 use super::room::ProcessClaim;
 use super::thread::HeldThread;
-use crate::suggested_command;
+use corewise_machine::suggested_command;
 
 /// So many remarks of a process are kept, the latest.
 const MOST_NOTES: usize = 16;

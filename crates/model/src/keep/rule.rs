@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::evidence::Evidence;
 use super::glob::Glob;
 use super::process::Process;
-use crate::vocabulary::{one_of, vocabulary};
+use corewise_machine::vocabulary::{one_of, vocabulary};
 
 /// A file of more rules is none.
 const MOST_RULES: usize = 1_000;

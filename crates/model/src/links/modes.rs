@@ -5,7 +5,7 @@ use corewise_machine::CpuSet;
 use super::Pair;
 use crate::finding::{Finding, Topic};
 use crate::stats::order::{median, quantile};
-use crate::suggested_command;
+use corewise_machine::suggested_command;
 
 /// Two costs of one pair are two modes, and not noise, when nothing lies between them over this ratio…
 const MODES_APART: f64 = 1.5;

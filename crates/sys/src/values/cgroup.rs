@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use corewise_machine::CpuSet;
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 
 /// Why there can be no control group for a command.
 #[derive(Debug, thiserror::Error)]

@@ -8,8 +8,8 @@ pub mod screen;
 use std::path::Path;
 
 use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_model::article::{Article, BUILT_IN};
-use corewise_model::suggested_command;
 use corewise_sys::file_place::FileOrigin;
 use corewise_sys::input::{Input, InputKind};
 use serde_json::Value;

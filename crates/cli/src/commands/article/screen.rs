@@ -1,7 +1,7 @@
 //! Articles: their list, what stands before and behind their steps, and what was made as a value.
 
+use corewise_machine::suggested_command;
 use corewise_model::article::Article;
-use corewise_model::suggested_command;
 
 use super::document::{Made, MadeStep};
 use crate::draw::suggestion;

@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_sys::input::{Input, InputKind};
 use corewise_sys::limits::limit_this_process;
 use schemars::JsonSchema;

@@ -6,8 +6,8 @@ mod import;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use corewise_machine::suggested_command;
 use corewise_model::keep::Rule;
-use corewise_model::suggested_command;
 use corewise_store::{Entry, Store};
 use jiff::tz::TimeZone;
 

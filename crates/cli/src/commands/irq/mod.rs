@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use corewise_machine::Machine;
 use corewise_machine::event::EventSource;
+use corewise_machine::suggested_command;
+use corewise_model::Survey;
 use corewise_model::survey::devices::device_costs;
-use corewise_model::{Survey, suggested_command};
 use corewise_sys::{Root, irq, topology};
 
 use crate::draw::suggestion;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use corewise_machine::CpuSet;
 use corewise_machine::interrupt::device::{DeviceInterrupt, Mobility};
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 
 use super::document::Listing;
 use crate::draw::grid::{Column, Grid};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use corewise_machine::placement::Expression;
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 
 use super::arguments::IrqArguments;
 use crate::draw::suggestion;

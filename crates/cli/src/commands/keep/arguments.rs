@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use corewise_machine::vocabulary::one_of;
 use corewise_model::keep::MatchField;
-use corewise_model::vocabulary::one_of;
 
 use crate::shell::values::{between, budget};
 

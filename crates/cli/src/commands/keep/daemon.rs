@@ -6,9 +6,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use corewise_keep::{Host, Order, Scope, Status, metrics};
 use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_machine::worth::Speed;
 use corewise_model::keep::ResolvedRule;
-use corewise_model::suggested_command;
 use corewise_model::worth::speeds;
 use corewise_sys::change::Journal;
 use corewise_sys::lock::{self, Taken};

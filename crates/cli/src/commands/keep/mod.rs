@@ -17,12 +17,12 @@ use std::time::Duration;
 use corewise_keep::{Scope, Wish};
 use corewise_machine::placement::Name;
 use corewise_machine::placement::memory::MemoryPolicy;
+use corewise_machine::suggested_command;
 use corewise_model::conducted::Conducted;
 use corewise_model::keep::{
     Author, Evidence, Fit, Glob, Held, Keeper, Match, Process, Rule, Strength, ThreadRule, Unproven, Written, owner,
     removed, set_disabled,
 };
-use corewise_model::suggested_command;
 use corewise_sys::files::path_of;
 use corewise_sys::process::Stat;
 use corewise_sys::{affinity, cpuset, installed, process};

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::suggested_command;
+use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
 use corewise_model::keep::{Evidence, ResolvedRule, Rule, Unproven, set_disabled, set_evidence};
-use corewise_model::{Artifact as _, suggested_command};
 
 use super::arguments::ProveArguments;
 use super::document::{Fate, ProveDocument};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use corewise_machine::CpuSet;
+use corewise_machine::suggested_command;
 use corewise_model::keep::{
     ChargedUser, Evidence, Held, MAX_HELD_THREADS, Process, ResolvedRule, Standing, Strength, Unproven, WaitingProcess,
 };
-use corewise_model::suggested_command;
 use jiff::tz::TimeZone;
 
 use super::document::{Fate, Origin, Planned, ProveDocument, WhyDocument};

@@ -4,12 +4,13 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Machine};
+use corewise_model::Artifact as _;
 use corewise_model::links::import::{Imported, read};
 use corewise_model::links::map::{LinkMap, Origin, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::{Matrix, Pair, What};
 use corewise_model::stats::order::median;
-use corewise_model::{Artifact as _, suggested_command};
 use corewise_sys::input::{self, Input, InputKind};
 use serde::Deserialize;
 

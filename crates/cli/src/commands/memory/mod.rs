@@ -13,10 +13,11 @@ use std::path::Path;
 use corewise_lab::memory::{Answers, Measured, Request, Simulated, map as make_map};
 use corewise_lab::session::{seed_of_the_clock, unix_ms};
 use corewise_machine::{CpuSet, Machine};
+use corewise_machine::{SuggestedCommand, suggested_command};
+use corewise_model::Artifact as _;
 use corewise_model::memory::compare::compare;
 use corewise_model::memory::plan::Plan;
 use corewise_model::memory::{MemoryMap, hwloc, import};
-use corewise_model::{Artifact as _, SuggestedCommand, suggested_command};
 use corewise_sys::input::{Input, InputKind};
 
 use crate::draw::csv;

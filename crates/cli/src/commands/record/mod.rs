@@ -7,7 +7,7 @@ use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_sys::Root;
 use corewise_sys::output::OutputPlace;
 use corewise_sys::record::{Packing, record};

@@ -6,8 +6,8 @@ mod page;
 use std::path::Path;
 
 use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_model::keep::Rule;
-use corewise_model::suggested_command;
 use corewise_store::Store;
 use corewise_sys::output::{self, OutputPlace};
 use schemars::JsonSchema;

@@ -1,8 +1,8 @@
 //! The whole page: what it reports one after the other, each with its answer first, and the data at the end.
 
 use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_model::keep::{Change, Evidence, Rule};
-use corewise_model::suggested_command;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::draw::machine::{details, model_name};

@@ -6,7 +6,7 @@ pub mod task;
 
 use std::process::Command;
 
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_sys::spawn::{self, Effect, Manner};
 
 use crate::draw::suggestion;

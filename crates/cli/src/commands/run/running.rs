@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use corewise_lab::placing::resolve_for_process;
 use corewise_machine::CpuSet;
 use corewise_machine::placement::Expression;
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_sys::SysError;
 use corewise_sys::affinity::{self, has_ended};
 use corewise_sys::change::{AffinityChange, Change, Journal};

@@ -1,9 +1,10 @@
 //! What changed between two surveys, beyond what two surveys differ by anyway.
 
 use corewise_machine::CpuSet;
+use corewise_machine::suggested_command;
+use corewise_model::Survey;
 use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject, compare};
 use corewise_model::survey::WorkKind;
-use corewise_model::{Survey, suggested_command};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -11,7 +11,8 @@ mod screens;
 
 use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, TailPlan, survey};
-use corewise_model::{Artifact as _, Survey, suggested_command};
+use corewise_machine::suggested_command;
+use corewise_model::{Artifact as _, Survey};
 use jiff::tz::TimeZone;
 
 use crate::draw::number::when;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
 use std::path::Path;
 
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_model::survey::Recording;
 use corewise_sys::input::{self, Input, InputKind, Weighed};
 use corewise_sys::output::OutputPlace;

@@ -7,8 +7,8 @@ mod tests;
 
 use corewise_machine::Machine;
 use corewise_machine::interrupt::device::DeviceInterrupt;
+use corewise_machine::suggested_command;
 use corewise_model::device_findings::findings;
-use corewise_model::suggested_command;
 
 use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Parser, ValueEnum};
 use corewise_machine::placement::memory::MemoryPolicy;
+use corewise_machine::vocabulary::one_of;
 use corewise_model::experiment::What;
 use corewise_model::sample::MetricWord;
 use corewise_model::suite::BUILT_IN;
 use corewise_model::trial::LARGEST_TIMES;
-use corewise_model::vocabulary::one_of;
 
 use crate::shell::values::{between, budget};
 

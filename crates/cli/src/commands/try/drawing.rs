@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use corewise_machine::suggested_command;
+use corewise_model::Artifact as _;
 use corewise_model::conducted::{Conducted, ExperimentConclusions};
 use corewise_model::trial::Experiment;
-use corewise_model::{Artifact as _, suggested_command};
 use corewise_sys::output::OutputPlace;
 
 use super::screen::{Shown, svg};

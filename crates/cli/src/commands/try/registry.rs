@@ -1,9 +1,10 @@
 //! The other experiments on the same command that the history has: whoever tries often enough finds something.
 
+use corewise_machine::suggested_command;
+use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
 use corewise_model::trial::{Trial, standing};
-use corewise_model::{Artifact as _, suggested_command};
 
 use crate::draw::number::count;
 use crate::draw::suggestion;

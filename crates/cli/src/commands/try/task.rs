@@ -11,10 +11,11 @@ use std::time::Duration;
 use corewise_machine::placement::Expression;
 use corewise_machine::placement::memory::{MemoryError, MemoryPolicy};
 use corewise_machine::placement::roles::{PlacedRole, placed_roles};
+use corewise_machine::suggested_command;
 use corewise_model::experiment::{Policy, What};
+use corewise_model::metric_line;
 use corewise_model::sample::Finder;
 use corewise_model::trial::{MEMORY_SIGN, Metric, WITHOUT_ECO_QOS, policy_of_kept, policy_of_slots};
-use corewise_model::{metric_line, suggested_command};
 
 use super::arguments::TryArguments;
 use crate::draw::suggestion;

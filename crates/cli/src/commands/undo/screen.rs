@@ -1,6 +1,6 @@
 //! The screen of `corewise undo`: each corewise that left changes or has some in force, and what became of each change.
 
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 
 use jiff::tz::TimeZone;
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_model::watch::{Frame, Header};
 use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::output::OutputPlace;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_model::watch::{Frame, Header, ThreadNow};
 
 use super::keys::{Effect, Key};

@@ -1,8 +1,8 @@
 //! The screen: the cpus of each last-level cache, with what they are worth and why.
 
 use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_machine::worth::CpuWorth;
-use corewise_model::suggested_command;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::suggestion;

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use corewise_machine::event::EventSource;
+use corewise_machine::suggested_command;
+use corewise_model::Survey;
 use corewise_model::attribution::{Cause, CpuStalls, Sender};
 use corewise_model::period::describe;
 use corewise_model::survey::{CpuObservation, Watch};
-use corewise_model::{Survey, suggested_command};
 
 use crate::draw::number::{count, decimal, duration, whole};
 use crate::draw::printable::named;

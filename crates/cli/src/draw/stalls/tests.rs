@@ -259,7 +259,7 @@ fn findings_say_who_and_what_can_be_done() {
                 "{} {} {}",
                 finding.statement,
                 finding.advice,
-                finding.command.as_ref().map(SuggestedCommand::line).unwrap_or_default()
+                finding.command.as_ref().map(corewise_machine::SuggestedCommand::line).unwrap_or_default()
             )
         })
         .collect();

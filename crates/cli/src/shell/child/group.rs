@@ -4,7 +4,7 @@ use std::io;
 use std::process::Command;
 
 use corewise_lab::placing::Place;
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 use corewise_sys::SysError;
 use corewise_sys::cgroup::{Cgroup, Entry};
 use corewise_sys::change::{Journal, Outcome};

@@ -4,8 +4,8 @@ mod object;
 
 use super::text::{Fault, Piece};
 use super::{NotationLine, Read, mask, nodes};
+use crate::suggested_command;
 use crate::{CpuSet, Machine};
-use corewise_model::suggested_command;
 use object::{Options, objects};
 
 /// The prefix with a mask, which hwloc takes by the system's numbers whatever the numbering of objects.

@@ -12,8 +12,8 @@ use crate::placement::expression::{Node, Term};
 use crate::placement::order::{cores_first, counted};
 use crate::placement::places::Places;
 use crate::placement::{Expression, Indices, Name, Operator, pattern};
+use crate::suggested_command;
 use crate::{CpuSet, Level, Machine};
-use corewise_model::suggested_command;
 
 type Result<T> = std::result::Result<T, PlacementError>;
 

@@ -10,7 +10,7 @@ use crate::finding::{Effect, Finding, Topic};
 use crate::links::groups::{CheaperPart, GroupLevel};
 use crate::links::map::{LinkMap, Origin};
 use crate::links::{Pair, brief};
-use crate::suggested_command;
+use corewise_machine::suggested_command;
 
 /// Cores differ when the dearer cost at least so much more.
 const MARGIN: f64 = 1.1;

@@ -9,7 +9,7 @@ use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::What;
 use crate::links::map::{LinkMap, Series};
 use crate::stats::order::{median, median_interval};
-use crate::suggested_command;
+use corewise_machine::suggested_command;
 
 /// Homes differ when the dearer costs at least so much more.
 const HOME_MARGIN: f64 = 1.1;

@@ -2,10 +2,10 @@ use corewise_machine::random::Random;
 use corewise_machine::{CpuSet, Machine};
 
 use super::*;
-use crate::SuggestedCommand;
 use crate::links::map::Origin;
 use crate::links::{Matrix, Pair, Relation};
 use crate::simulate::layout::Layout;
+use corewise_machine::SuggestedCommand;
 
 const PACKAGES: Layout = Layout { packages: 3, caches: 1, cores: 4, threads: 1, adjacent: false };
 

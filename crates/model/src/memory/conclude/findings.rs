@@ -9,7 +9,7 @@ use super::super::{MemoryMap, Staircase};
 use super::{Cost, MemoryConclusions, Operation, Stream};
 use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
-use crate::suggested_command::{SuggestedCommand, try_on, try_threads};
+use corewise_machine::suggested_command::{SuggestedCommand, try_on, try_threads};
 
 /// Smaller differences of latency or bandwidth than this are none.
 const MARGIN: f64 = 1.1;

@@ -13,7 +13,7 @@ use super::words::cpus;
 use crate::Survey;
 use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
 use crate::finding::{Finding, Topic};
-use crate::suggested_command::{self, SuggestedCommand};
+use corewise_machine::suggested_command::{self, SuggestedCommand};
 
 /// A smaller share of what a cpu loses is told in the table alone.
 const SHARE: f64 = 0.05;

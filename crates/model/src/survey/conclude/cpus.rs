@@ -10,7 +10,9 @@ use super::quantity::{self, Quantity, ROUNDS_ENOUGH, Tested};
 use super::words;
 use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
-use crate::{Survey, suggested_command};
+use corewise_machine::suggested_command;
+
+use crate::Survey;
 
 /// Adds what sets single cpus apart.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {

@@ -7,7 +7,9 @@ use super::*;
 use crate::finding::Topic;
 use crate::links::{Pair, Relation};
 use crate::simulate::{self, Noise, Truth};
-use crate::{SuggestedCommand, Survey};
+use corewise_machine::SuggestedCommand;
+
+use crate::Survey;
 
 /// A machine of last-level caches over sets of cpus, in MiB.
 fn machine(llcs: &[(&str, u64)], cpus: u32, smt: bool) -> Machine {

@@ -5,7 +5,7 @@ use corewise_machine::placement::describe;
 
 use crate::Survey;
 use crate::finding::{Effect, decimals};
-use crate::suggested_command::{self, SuggestedCommand};
+use corewise_machine::suggested_command::{self, SuggestedCommand};
 
 /// The command that runs a program on some cpus.
 pub fn run_on(cpus: &CpuSet, survey: &Survey) -> SuggestedCommand {

@@ -2,7 +2,7 @@
 
 use corewise_machine::interrupt::away::Staying;
 use corewise_machine::placement::list;
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 
 use super::super::document::{AwayReport, Fate, Listing, MoveReport};
 use super::groups::{Group, Named, groups};

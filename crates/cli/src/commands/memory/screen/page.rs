@@ -1,10 +1,10 @@
 //! A map of memory on a page: the answer first, then what it rests on.
 
+use corewise_machine::suggested_command;
 use corewise_model::links::map::Origin;
 use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::{Load, MemoryConclusions};
 use corewise_model::stats::order::median;
-use corewise_model::suggested_command;
 
 use super::heat::rows;
 use super::latencies::error_words;

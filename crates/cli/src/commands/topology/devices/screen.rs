@@ -2,9 +2,9 @@
 
 use corewise_machine::facts::Link;
 use corewise_machine::placement::describe;
+use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Level, Machine};
 use corewise_model::finding::Finding;
-use corewise_model::suggested_command;
 
 use super::document::PlacedDevice;
 use crate::draw::findings::numbered;

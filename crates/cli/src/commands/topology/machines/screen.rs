@@ -1,6 +1,6 @@
 //! The list of the machines that the program holds, and what a machine file says of itself.
 
-use corewise_model::suggested_command;
+use corewise_machine::suggested_command;
 
 use super::document::MachinesEntry;
 use crate::draw::number::count;

@@ -1,7 +1,7 @@
 //! The command that makes an experiment again: one that says everything where a line can, so that it works in any history.
 
+use corewise_machine::suggested_command;
 use corewise_model::experiment::{Policy, What};
-use corewise_model::suggested_command;
 use corewise_model::trial::{Experiment, Metric};
 
 use super::Shown;

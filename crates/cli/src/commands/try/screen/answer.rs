@@ -4,11 +4,11 @@ use corewise_machine::CpuSet;
 use corewise_machine::placement::Name;
 use corewise_machine::placement::memory::Mode;
 use corewise_machine::placement::notation::{Notation, print};
+use corewise_machine::suggested_command;
 use corewise_model::experiment::{
     ArmStanding, ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, OutReason, Verdict, What,
 };
 use corewise_model::quantity::QuotedQuantity;
-use corewise_model::suggested_command;
 use corewise_model::trial::{Arm, ArmMemory, Live};
 
 use super::gain::{gain_in, interval, interval_in, percent, size, size_in};

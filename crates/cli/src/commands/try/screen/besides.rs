@@ -1,8 +1,8 @@
 //! What differs besides between the winner and the operating system's choice, and what a user has to know of the runs.
 
+use corewise_machine::suggested_command;
 use corewise_model::experiment::{GuardStanding, GuardVerdict, Verdict};
 use corewise_model::stats::order::{apart, median, median_interval};
-use corewise_model::suggested_command;
 use corewise_model::trial::{FirstRun, Live, Metric, Observed, Outcome, Stretch, Trial, compare_first_run, worse_s};
 
 use super::Shown;

@@ -1,8 +1,8 @@
 //! A map of links on a page: the answer first, then what it rests on.
 
+use corewise_machine::suggested_command;
 use corewise_model::links::conclude::LinkConclusions;
 use corewise_model::links::map::{LinkMap, Origin};
-use corewise_model::suggested_command;
 
 use super::{costs, footer, group_lines, opening, remark};
 use crate::commands::links::pictures::sends::sends;

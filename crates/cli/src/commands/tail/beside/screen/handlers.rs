@@ -1,9 +1,9 @@
 //! The tables of interrupts: by source on all cpus together, and cpu by cpu.
 
 use corewise_machine::event::Source;
+use corewise_machine::suggested_command;
 use corewise_model::attribution::Cause;
 use corewise_model::beside::{Handled, OnCpu, Report};
-use corewise_model::suggested_command;
 
 use super::{bare_percent, seconds};
 use crate::draw::grid::{Column, Grid};

@@ -2,6 +2,7 @@
 
 /// Defines an enum of words from lines of `Variant "word": "meaning"`, with `ALL`, `word` and `meaning`. The meaning is also the documentation
 /// of the variant. Further texts of a line, for tables of documents, are in `columns`.
+#[macro_export]
 macro_rules! vocabulary {
     ($(#[$attribute:meta])* pub enum $name:ident { $($variant:ident $word:literal: $meaning:literal $(, $column:literal)*;)+ }) => {
         $(#[$attribute])*
@@ -43,7 +44,7 @@ macro_rules! vocabulary {
     };
 }
 
-pub(crate) use vocabulary;
+pub use vocabulary;
 
 /// Lists words as a sentence has them: "a, b or c".
 pub fn one_of(words: &[&str]) -> String {

@@ -2,14 +2,13 @@
 
 use std::fmt::Display;
 
-use corewise_machine::CpuSet;
-use schemars::JsonSchema;
+use crate::CpuSet;
 use serde::Serialize;
 
 /// A command line that is suggested: the program and its arguments, not yet quoted for a shell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[serde(into = "String")]
-#[schemars(with = "String")]
 pub struct SuggestedCommand {
     words: Vec<String>,
 }
