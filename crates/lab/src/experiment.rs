@@ -259,7 +259,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             design: Design::of(experiment, earlier),
             spent_s: spent_s(experiment, earlier),
             trials: earlier.len() as u64,
-            repeats: earlier.iter().filter(|trial| trial.block > 0).next_back().map(|trial| trial.repeats),
+            repeats: earlier.iter().rfind(|trial| trial.block > 0).map(|trial| trial.repeats),
             runner,
             limits,
             watcher,
