@@ -277,7 +277,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             spent_s: spent_s(experiment, earlier),
             trials: earlier.len() as u64,
             units: UnitLedger::from_trials(&experiment.workload, earlier),
-            repeats: earlier.iter().filter(|trial| trial.block > 0).next_back().map(|trial| trial.repeats),
+            repeats: earlier.iter().rfind(|trial| trial.block > 0).map(|trial| trial.repeats),
             runner,
             limits,
             watcher,
