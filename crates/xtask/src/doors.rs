@@ -3,6 +3,8 @@
 //!
 //! A path of `std::fs` is found by whatever name it was imported or re-exported. Tests may open files as they like.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 
 use crate::walls::{House, LONGEST_CHAIN, Module, Segments, houses};
@@ -30,7 +32,7 @@ pub fn check() -> Result<bool> {
 
 /// Returns where a crate opens files beside the doors, a sentence each.
 fn find_open_doors(house: &House) -> Vec<String> {
-    let mut faults = Vec::new();
+    let mut faults = BTreeSet::new();
     for (at, module) in house {
         let place = at.join("::");
         let fault = |what: &str| format!("{place} opens files beside sys::input and sys::output: {what}");
@@ -40,7 +42,7 @@ fn find_open_doors(house: &House) -> Vec<String> {
             .extend(module.globs.iter().filter(|glob| is_of_files(glob)).map(|glob| fault(&(glob.join("::") + "::*"))));
         faults.extend(METHODS.iter().filter(|name| module.methods.contains(**name)).map(|name| fault(name)));
     }
-    faults
+    faults.into_iter().collect()
 }
 
 /// Follows a path through imports and re-exports to what lies outside of the crate; `None` if it stays inside.
