@@ -60,7 +60,7 @@ fn a_larger_cache_is_said_with_what_it_spares() {
         assert!(larger.statement.contains(words), "{words} in {}", larger.statement);
     }
     assert_eq!(
-        larger.command.map(|command| command.line()).as_deref(),
+        larger.command.as_ref().map(|command| command.line()).as_deref(),
         Some("corewise try --on 0-7,16-23 --on 8-15,24-31 -- ./app")
     );
 }
