@@ -22,11 +22,14 @@ pub fn check() -> Result<bool> {
     let commands = commands()?;
     let mut is_clean = true;
     for name in CRATES {
-        for file in files(&root().join("crates").join(name).join("src"))? {
-            if file.ends_with(MAKER) {
+        let files = files(&root().join("crates").join(name).join("src"))?;
+        let sources =
+            files.iter().map(|file| Ok((file.as_path(), fs::read_to_string(file)?))).collect::<Result<Vec<_>>>()?;
+        let of_tests: Vec<PathBuf> = sources.iter().flat_map(|(file, source)| modules_of_tests(file, source)).collect();
+        for (file, source) in sources {
+            if file.ends_with(MAKER) || of_tests.iter().any(|module| file.with_extension("").starts_with(module)) {
                 continue;
             }
-            let source = fs::read_to_string(&file)?;
             for text in named(&source, &commands).with_context(|| file.display().to_string())? {
                 println!(
                     "{}: a suggested command is a value (corewise_machine::suggested_command), not \"{text}\"",
@@ -60,6 +63,14 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
+}
+
+/// The modules that a file declares for tests alone, as paths without an ending.
+fn modules_of_tests(file: &Path, source: &str) -> Vec<PathBuf> {
+    let is_parent = file.file_stem().is_some_and(|stem| ["mod", "lib", "main"].iter().any(|name| stem == *name));
+    let folder = if is_parent { file.with_file_name("") } else { file.with_extension("") };
+    let declared = source.split("#[cfg(test)]\n").skip(1).filter_map(|rest| rest.split_once("mod ")?.1.split_once(';'));
+    declared.map(|(name, _)| folder.join(name)).filter(|path| !path.to_string_lossy().contains(['{', '\n'])).collect()
 }
 
 /// The texts of a source that name a command; those of tests, comments and help are left out.
