@@ -43,7 +43,7 @@ fn describe_start(process: u32, waiting: &WaitingProcess) -> String {
     let user = &charged_to.name;
     format!(
         "rule {rule}: {name} ({process}) of {user} is not held: there is no room for its {threads} threads. At most {MAX_HELD_THREADS} are held; \
-         `corewise keep` lists all that wait"
+         the list of rules shows all that wait"
     )
 }
 

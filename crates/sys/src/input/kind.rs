@@ -55,7 +55,7 @@ input_kinds! {
     StallRecording: "recording of stalls (`tail --replay`)", JSON_BYTES, "as much unpacked, text that comes to 128 MiB of memory";
     WatchRecording: "recording of moments (`watch --replay`)", 512 * MIB, "read a moment at a time, each of 16 MiB that come to 128 MiB of memory, 4,000,000 moments";
     ReportPage: "page with results (`history import`)", 64 * MIB, "all results together unpack to 256 MiB";
-    Rules: "rules of `corewise keep`", MIB, "1,000 rules";
+    Rules: "rules (`keep`)", MIB, "1,000 rules";
     KeeperState: "state of `keep run` (`keep.json`)", 64 * MIB, "text that comes to 128 MiB of memory";
     KeeperWishes: "what `keep run` is asked for (`keep.wishes`)", MIB, "";
     TrustList: "contents that the user accepted (`trusted`)", MIB, "";
