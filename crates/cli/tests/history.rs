@@ -79,8 +79,6 @@ fn every_kind_has_one_series_of_numbers_and_one_way_to_be_shown() {
         let said = refused(&place, &["history", "show", "1", option], 2);
         assert!(said.starts_with(&format!("error: {option} is not available for a survey")), "{said}");
     }
-    let said = refused(&place, &["history", "experiment", "1"], 3);
-    assert!(said.contains("number 1 in ") && said.contains(" is of the kind survey, not experiment"), "{said}");
 }
 
 #[test]

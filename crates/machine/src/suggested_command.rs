@@ -261,7 +261,7 @@ suggestions! {
     history_import() => corewise("history import FILE");
     report() => corewise("report");
     report_on(number: i64 = 12) => corewise("report").argument(number);
-    record() => corewise("record");
+    record() => corewise("record --output FILE");
     record_to_pipe() => corewise("record -o -");
 
     // Other programs
