@@ -13,13 +13,13 @@ use jiff::tz::TimeZone;
 use super::document::ArtifactDocument;
 use super::failure::{Exit, Failure};
 use super::history::broken;
-use super::output::show;
+use super::output::{print_form, show_story};
 use super::settings::Settings;
+use crate::draw::markdown;
 use crate::draw::number::when;
 use crate::draw::over_time::{self, Moment};
-use crate::draw::page::{Block, Story};
+use crate::draw::story::Story;
 use crate::draw::survey::Kept;
-use crate::draw::text::{Line, Screen};
 
 /// So many results of a kind are followed at most: the latest. Those of machines of more than 128 cpus take long to read.
 const MOST_FOLLOWED: [usize; 2] = [24, 8];
@@ -27,10 +27,10 @@ const MOST_FOLLOWED: [usize; 2] = [24, 8];
 /// In which form a stored artifact is printed; as its screen, or as JSON, where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct Form {
-    /// Print comma-separated values: one line per run of an experiment, or per visit of a link map
+    /// Print comma-separated values: one line per run of an experiment, or per visit of a map; the first line's `notes` are the caveats
     #[arg(long, conflicts_with_all = ["markdown", "json"])]
     pub csv: bool,
-    /// Print the result of an experiment as Markdown
+    /// Print the result as Markdown: the answer, its caveats, and its tables
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
     /// Write a self-contained SVG picture of how an experiment's program scales with threads; replaces an existing file
@@ -41,10 +41,10 @@ pub struct Form {
 impl Form {
     /// Refuses the options that a kind has nothing for.
     pub fn only(&self, options: &[&str], kind: &str) -> Result<(), Failure> {
-        let asked = [("--csv", self.csv), ("--markdown", self.markdown), ("--svg", self.svg.is_some())];
+        let asked = [("--csv", self.csv), ("--svg", self.svg.is_some())];
         match asked.into_iter().find(|(option, is_asked)| *is_asked && !options.contains(option)) {
             Some((option, _)) => Err(Failure::usage(format!("{option} is not available for {kind}"))
-                .next(format!("Leave it out, or use {}.", [options, &["--json"]].concat().join(" or ")))),
+                .next(format!("Leave it out, or use {}.", [options, &["--markdown", "--json"]].concat().join(" or ")))),
             None => Ok(()),
         }
     }
@@ -52,7 +52,7 @@ impl Form {
 
 /// A kind of artifact as the program prints it.
 pub trait Printed: Artifact {
-    /// Prints it.
+    /// Prints it in a form other than Markdown, which all kinds have alike.
     ///
     /// # Errors
     /// Where it has no such form, or nothing can be printed.
@@ -61,20 +61,15 @@ pub trait Printed: Artifact {
     /// What it is called with its number: "Survey".
     const TITLE: &'static str;
 
-    /// What a page says of it.
-    fn story(&self, kept: &Kept, settings: &Settings) -> Story;
+    /// Tells it.
+    fn story(&self, conclusions: &Self::Conclusions, kept: &Kept, settings: &Settings) -> Story;
 
     /// What a page says of several of these numbers together: what changed from each to the next, unless the kind says more.
     fn together(several: &[(i64, Self)]) -> Vec<Section> {
         let changed = |pair: &[(i64, Self)]| {
             let numbers = [pair[0].0, pair[1].0];
-            let lines = Self::changes(numbers, [&pair[0].1, &pair[1].1])?;
+            let story = Self::changes(numbers, [&pair[0].1, &pair[1].1])?;
             let [before, after] = numbers;
-            let story = Story {
-                evidence: vec![Block::Lines(lines)],
-                command: format!("corewise history compare {before} {after}"),
-                ..Story::default()
-            };
             Some(Section::new(format!("{}-{before}-{after}", Self::KIND), "What changed".to_owned(), story))
         };
         several.windows(2).filter_map(changed).collect()
@@ -89,9 +84,8 @@ pub trait Printed: Artifact {
     #[must_use]
     fn imported(self, file: &str) -> Self;
 
-    /// What changed between two of these numbers, in the lines of the terminal at a page's width; nothing where two of this kind, or these
-    /// two, cannot be compared.
-    fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Vec<Line>>;
+    /// Tells what changed between two of these numbers; `None` if two of this kind, or these two, cannot be compared.
+    fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story>;
 
     /// Prints what changed between two of these numbers.
     ///
@@ -174,7 +168,11 @@ pub const fn kind<T: Printed>() -> Kind {
 pub fn again<T: Printed>(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<(), Failure> {
     let artifact: T = store.get(number).map_err(broken)?;
     let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
-    artifact.print(&Kept::Recalled(number, made), form, settings)
+    let kept = Kept::Recalled(number, made);
+    if form.markdown && form.svg.is_none() && !settings.json {
+        return print_form(&markdown::story(&artifact.story(&artifact.conclude(), &kept, settings), Some(number)));
+    }
+    artifact.print(&kept, form, settings)
 }
 
 fn compared<T: Printed>(store: &Store, numbers: [i64; 2], settings: &Settings) -> Result<(), Failure> {
@@ -208,7 +206,7 @@ fn reported<T: Printed>(store: &Store, numbers: &[i64], settings: &Settings) -> 
         sections.push(Section {
             id: format!("{}-{number}", T::KIND),
             title: format!("{} {number}", T::TITLE),
-            story: artifact.story(&Kept::Recalled(*number, made), settings),
+            story: artifact.story(&artifact.conclude(), &Kept::Recalled(*number, made), settings),
             result: Some(Reported {
                 number: *number,
                 schema: T::SCHEMA,
@@ -264,12 +262,20 @@ fn read<T: Printed>(data: &str) -> Result<T, String> {
     artifact.check().map(|()| artifact)
 }
 
-/// Prints an artifact as JSON, or as the screen of what it shows.
-pub fn print<T: Artifact + Clone>(
+/// Prints an artifact as JSON, or as its screen.
+pub fn print<T: Printed + Clone>(artifact: &T, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
+    print_told(artifact, kept, settings, |conclusions| artifact.story(conclusions, kept, settings))
+}
+
+/// Prints an artifact as JSON, or as the screen of a story of its own.
+pub fn print_told<T: Artifact + Clone>(
     artifact: &T,
     kept: &Kept,
     settings: &Settings,
-    screen: impl FnOnce(&T::Conclusions) -> Screen,
+    story: impl FnOnce(&T::Conclusions) -> Story,
 ) -> Result<(), Failure> {
-    show(settings, || ArtifactDocument::new(Cow::Borrowed(artifact), kept.number()), || screen(&artifact.conclude()))
+    let conclusions = artifact.conclude();
+    let story = story(&conclusions);
+    let document = || ArtifactDocument::new(Cow::Borrowed(artifact), conclusions, &story, kept.number());
+    show_story(settings, document, &story)
 }

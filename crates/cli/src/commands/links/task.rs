@@ -11,6 +11,7 @@ use super::arguments::{FormatName, KindName, LinksArguments, LinksCommand, Order
 use crate::shell::failure::Failure;
 use crate::shell::machine::MachineChoice;
 use crate::shell::placing::expression;
+use crate::shell::tip::in_shell;
 use crate::shell::values::SlotsName;
 
 /// Without a word, a map takes this long at most.
@@ -102,6 +103,17 @@ impl Source {
     /// A number is one of the history; `./3` is a file.
     fn new(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::File(text.into()), Self::Stored)
+    }
+
+    /// The command that compares two.
+    pub fn again(both: [&Self; 2]) -> String {
+        let typed = both.map(|source| match source {
+            Self::Stored(number) => number.to_string(),
+            Self::File(path) => in_shell(&path.to_string_lossy()),
+        });
+        let are_stored = both.iter().all(|source| matches!(source, Self::Stored(_)));
+        let command = if are_stored { "history compare" } else { "links compare" };
+        format!("corewise {command} {}", typed.join(" "))
     }
 
     /// What was typed.

@@ -80,11 +80,11 @@ impl<'a> Live<'a> {
                 self.more_runs.set(more_runs(standing));
                 let (experiment, trials) = (self.experiment, &[]);
                 let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };
-                self.show(&standings(shown, self.width));
+                self.show(&standings(shown).lines(self.width));
             }
             Some(standing) => {
                 self.more_runs.set(standing.questions().filter_map(more_runs).max());
-                self.show(&table(self.experiment, &standing, self.width));
+                self.show(&table(self.experiment, &standing).lines(self.width));
             }
         }
     }
