@@ -114,10 +114,6 @@ impl Printed for Survey {
         }
     }
 
-    fn imported(self, _: &str) -> Self {
-        self
-    }
-
     fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story> {
         survey::comparison::changes(numbers, artifacts)
     }

@@ -148,7 +148,12 @@ impl Grid {
 
     /// Its lines at a width, with a remark on the columns that did not fit.
     pub fn lines(&self, width: usize) -> Vec<Line> {
-        self.fit(width).with_remark(width, self.indent)
+        let Fitted { mut lines, dropped } = self.fit(width);
+        if !dropped.is_empty() {
+            let text = format!("Hidden at this width: {}", dropped.join(", "));
+            lines.extend(wrap(&Line::new().faint(text).indented(self.indent), width, self.indent + 2));
+        }
+        lines
     }
 
     /// The whole of it: all columns that say something.
@@ -242,18 +247,6 @@ impl Line {
     /// Spaces at the end do not count against the width; anything else is cut.
     fn cut_end(self, width: usize) -> Self {
         if columns(&self.to_plain()) <= width { self } else { self.cut(width) }
-    }
-}
-
-impl Fitted {
-    /// The grid's lines, and a remark on the columns that a narrow terminal dropped.
-    pub fn with_remark(self, width: usize, indent: usize) -> Vec<Line> {
-        let mut lines = self.lines;
-        if !self.dropped.is_empty() {
-            let text = format!("Hidden at this width: {}", self.dropped.join(", "));
-            lines.extend(wrap(&Line::new().faint(text).indented(indent), width, indent + 2));
-        }
-        lines
     }
 }
 

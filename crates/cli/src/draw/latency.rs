@@ -39,9 +39,7 @@ pub fn latency(survey: &Survey, rows: &[Row]) -> Vec<StoryPart> {
     for row in rows {
         grid.row(cells(row, &scale));
     }
-    let mut lines = caption(survey, rows, &scale);
-    lines.push(grid.into());
-    lines
+    vec![caption(survey, rows, &scale), grid.into()]
 }
 
 fn cells(row: &Row, scale: &Scale) -> Vec<Line> {
@@ -90,7 +88,7 @@ fn brief_ns(value: f64) -> String {
     if value.is_finite() { brief(value) } else { ABSENT.into() }
 }
 
-fn caption(survey: &Survey, rows: &[Row], scale: &Scale) -> Vec<StoryPart> {
+fn caption(survey: &Survey, rows: &[Row], scale: &Scale) -> StoryPart {
     let fewest = survey.cpus.iter().map(|cpu| cpu.tail.count()).min().unwrap_or(0);
     let timing = brief(survey.work.overhead_ns);
     let text =
@@ -103,7 +101,7 @@ fn caption(survey: &Survey, rows: &[Row], scale: &Scale) -> Vec<StoryPart> {
         let ends = format!("; tail from {} to {}", duration(scale.low_ns), duration(scale.high_ns));
         line = line.faint(ends);
     }
-    vec![line.hanging(2)]
+    line.hanging(2)
 }
 
 /// The common scale of all tails, so that they can be compared by eye.

@@ -13,7 +13,8 @@ pub fn story(story: &Story, number: Option<i64>) -> String {
     let mut blocks = elements(&[warnings, story.parts(&[StoryRole::Answer])].concat());
     blocks.extend(elements(&head));
     blocks.extend(story.evidence().flat_map(evidence));
-    blocks.extend(headed("Checks and notes", listed(&story.parts(&[StoryRole::Notes]))));
+    let notes = listed(&story.parts(&[StoryRole::Notes]));
+    blocks.extend(notes.map(|notes| format!("### Checks and notes\n\n{notes}")));
     let figures: Vec<String> = story.figures().map(|figure| text(&figure.title)).collect();
     if let Some(number) = number.filter(|_| !figures.is_empty()) {
         let command = format!("corewise report {number} --figures FOLDER");
@@ -28,12 +29,6 @@ pub fn paragraphs(lines: &[Line]) -> Vec<String> {
     lines.iter().map(|line| sentence(line)).filter(|text| !text.is_empty()).collect()
 }
 
-/// A heading and what it is over; nothing over nothing.
-fn headed(heading: &str, blocks: Vec<String>) -> Vec<String> {
-    let heading = Some(format!("### {}", text(heading))).filter(|_| !blocks.is_empty());
-    heading.into_iter().chain(blocks).collect()
-}
-
 fn is_warning(part: &StoryPart) -> bool {
     matches!(part, StoryPart::Sentence { line, .. } if line.first_tone() == Some(Tone::Warn))
 }
@@ -45,11 +40,12 @@ fn is_verbatim(part: &StoryPart) -> bool {
 fn evidence(block: &StoryBlock) -> Vec<String> {
     let (heading, texts) = block.headed();
     let blocks = elements(&texts.iter().collect::<Vec<_>>());
-    heading.map_or_else(|| blocks.clone(), |heading| headed(&heading, blocks.clone()))
+    let heading = heading.filter(|_| !blocks.is_empty()).map(|heading| format!("### {}", text(&heading)));
+    heading.into_iter().chain(blocks).collect()
 }
 
 /// A list; code belongs to the item before it.
-fn listed(parts: &[&StoryPart]) -> Vec<String> {
+fn listed(parts: &[&StoryPart]) -> Option<String> {
     let mut items: Vec<String> = Vec::new();
     for run in parts.chunk_by(|one, other| is_verbatim(one) && is_verbatim(other)) {
         let block = elements(run).join("\n\n");
@@ -59,7 +55,7 @@ fn listed(parts: &[&StoryPart]) -> Vec<String> {
             _ => items.push(format!("- {block}")),
         }
     }
-    Some(items.join("\n")).filter(|list| !list.is_empty()).into_iter().collect()
+    Some(items.join("\n")).filter(|list| !list.is_empty())
 }
 
 /// Paragraphs, code and tables.

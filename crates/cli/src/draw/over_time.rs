@@ -35,7 +35,7 @@ pub struct Moment {
 /// Whose a value is: the quantity, and the thing that has it.
 type Whose<'a> = (&'a str, &'a str);
 
-/// Tells how numbers changed over time, `name` being what one of the results is called; `None` if no number is in two of them.
+/// Composes the story of how numbers changed over time, `name` being what one of the results is called; `None` if no number is in two of them.
 pub fn story(name: &str, moments: &[Moment], zone: &TimeZone) -> Option<Story> {
     let (first, last) = (moments.first()?, moments.last()?);
     let lines = followed(moments);

@@ -31,8 +31,6 @@ impl StoryBlock {
     fn markup(&self, id: &str, command: &str) -> Markup {
         let (heading, texts) = self.headed();
         let texts: Vec<&StoryPart> = texts.iter().collect();
-        let figures =
-            self.parts.iter().filter_map(|part| if let StoryPart::Figure(figure) = part { Some(figure) } else { None });
         html! {
             @if !texts.is_empty() {
                 section {
@@ -40,7 +38,7 @@ impl StoryBlock {
                     (elements(&texts, heading.as_deref()))
                 }
             }
-            @for (place, figure) in figures.enumerate() {
+            @for (place, figure) in self.figures().enumerate() {
                 @if place == 0 { (figure.markup(id, command)) } @else { (figure.markup(&format!("{id}-{place}"), command)) }
             }
         }

@@ -153,10 +153,7 @@ impl Story {
 
     /// Its figures.
     pub fn figures(&self) -> impl Iterator<Item = &StoryFigure> {
-        self.blocks.iter().flat_map(|block| &block.parts).filter_map(|part| match part {
-            StoryPart::Figure(figure) => Some(figure),
-            _ => None,
-        })
+        self.blocks.iter().flat_map(StoryBlock::figures)
     }
 
     /// The screen of a terminal.
@@ -177,26 +174,24 @@ impl Story {
 
     /// The sentences of the answer.
     pub fn sentences(&self) -> Vec<String> {
-        let sentences = self.parts(&[StoryRole::Answer]).into_iter().filter_map(StoryPart::sentence);
-        sentences.filter(|line| !line.is_heading() && !line.is_verbatim()).map(|line| spoken(&line)).collect()
+        self.said(&[StoryRole::Answer], |line| !line.is_heading() && !line.is_verbatim())
     }
 
     /// The commands that apply the answer, or go on with the result.
     pub fn commands(&self) -> Vec<String> {
-        let sentences = self.parts(&[StoryRole::Answer]).into_iter().filter_map(StoryPart::sentence);
-        sentences.filter(Line::is_verbatim).map(|line| line.to_plain().trim_start().to_owned()).collect()
+        self.said(&[StoryRole::Answer], Line::is_verbatim)
     }
 
     /// What to know besides the answer: of what the result is, caveats, gaps and checks.
     pub fn notes(&self) -> Vec<String> {
-        let parts = self.parts(&[StoryRole::Head, StoryRole::Notes]);
-        parts.into_iter().filter_map(StoryPart::sentence).map(|line| spoken(&line)).collect()
+        self.said(&[StoryRole::Head, StoryRole::Notes], |_| true)
     }
-}
 
-/// A line as a string without its place on the screen.
-fn spoken(line: &Line) -> String {
-    line.to_plain().trim_start().to_owned()
+    /// The sentences of blocks with one of these roles, without their places on the screen.
+    fn said(&self, roles: &[StoryRole], is_wanted: impl Fn(&Line) -> bool) -> Vec<String> {
+        let sentences = self.parts(roles).into_iter().filter_map(StoryPart::sentence).filter(is_wanted);
+        sentences.map(|line| line.to_plain().trim_start().to_owned()).collect()
+    }
 }
 
 impl StoryPart {
@@ -242,12 +237,6 @@ impl From<Grid> for StoryPart {
     }
 }
 
-impl From<StoryFigure> for StoryPart {
-    fn from(figure: StoryFigure) -> Self {
-        Self::Figure(figure)
-    }
-}
-
 impl StoryFigure {
     /// The figure of a plot; `None` if nothing can be drawn.
     pub fn from_plot(name: &'static str, plot: Plot, caption: &str) -> Option<Self> {
@@ -258,16 +247,10 @@ impl StoryFigure {
 
     /// The picture as an SVG document of its own.
     pub fn svg(&self) -> String {
-        self.picture.svg()
-    }
-}
-
-impl FigurePicture {
-    fn svg(&self) -> String {
-        match self {
-            Self::Plot(plot) => plot.svg().unwrap_or_default(),
-            Self::Heat(map, text) => map.svg(text),
-            Self::Svg(svg) => svg.clone(),
+        match &self.picture {
+            FigurePicture::Plot(plot) => plot.svg().unwrap_or_default(),
+            FigurePicture::Heat(map, text) => map.svg(text),
+            FigurePicture::Svg(svg) => svg.clone(),
         }
     }
 }
@@ -278,9 +261,12 @@ impl Line {
         StoryPart::Sentence { line: self, hanging }
     }
 
-    /// Whether it is a heading: strong as a whole, and not indented.
+    /// Whether it is a heading: strong as a whole, not indented, and no sentence.
     pub fn is_heading(&self) -> bool {
-        !self.is_empty() && self.spans().all(|(tone, text)| tone == Tone::Strong && !text.starts_with(' '))
+        let is_sentence = self.to_plain().ends_with('.');
+        !self.is_empty()
+            && !is_sentence
+            && self.spans().all(|(tone, text)| tone == Tone::Strong && !text.starts_with(' '))
     }
 
     /// Whether it is a command or another program's output: indented, and in one tone.
@@ -303,6 +289,11 @@ pub fn lines(parts: &[StoryPart], width: usize) -> Vec<Line> {
 }
 
 impl StoryBlock {
+    /// Its figures.
+    pub fn figures(&self) -> impl Iterator<Item = &StoryFigure> {
+        self.parts.iter().filter_map(|part| if let StoryPart::Figure(figure) = part { Some(figure) } else { None })
+    }
+
     /// Its heading in documents, and its texts and tables without that: its title, or the strong words that its first sentence begins with.
     pub fn headed(&self) -> (Option<String>, Vec<StoryPart>) {
         let is_text = |part: &&StoryPart| !matches!(part, StoryPart::Figure(_) | StoryPart::Drawing(_));

@@ -35,6 +35,15 @@ impl Kept {
             Self::No | Self::Failed => None,
         }
     }
+
+    /// Where a map is stored, if its reader does not know; `None` after a failure that was said elsewhere.
+    pub fn of_map(&self) -> Option<String> {
+        match self {
+            Self::Stored(number) => Some(format!("stored as map {number}")),
+            Self::No => Some("not stored".to_owned()),
+            Self::Failed | Self::Recalled(..) => None,
+        }
+    }
 }
 
 /// What is typed behind a command to survey the same cpus: nothing where they were all that may be used.
@@ -67,7 +76,7 @@ fn partial_remark(survey: &Survey) -> Line {
 }
 
 /// Whatever differs on such a machine, its cpus do not.
-fn emulated_remark() -> Line {
+pub fn emulated_remark() -> Line {
     let text = "EMULATED: every instruction of this machine is emulated";
     Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.")
 }

@@ -61,7 +61,7 @@ pub trait Printed: Artifact {
     /// What it is called with its number: "Survey".
     const TITLE: &'static str;
 
-    /// Tells it.
+    /// Composes its story.
     fn story(&self, conclusions: &Self::Conclusions, kept: &Kept, settings: &Settings) -> Story;
 
     /// What a page says of several of these numbers together: what changed from each to the next, unless the kind says more.
@@ -82,9 +82,11 @@ pub trait Printed: Artifact {
 
     /// It as it is stored that comes from a file.
     #[must_use]
-    fn imported(self, file: &str) -> Self;
+    fn imported(self, _file: &str) -> Self {
+        self
+    }
 
-    /// Tells what changed between two of these numbers; `None` if two of this kind, or these two, cannot be compared.
+    /// Composes the story of what changed between two of these numbers; `None` if two of this kind, or these two, cannot be compared.
     fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story>;
 
     /// Prints what changed between two of these numbers.
@@ -264,11 +266,11 @@ fn read<T: Printed>(data: &str) -> Result<T, String> {
 
 /// Prints an artifact as JSON, or as its screen.
 pub fn print<T: Printed + Clone>(artifact: &T, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
-    print_told(artifact, kept, settings, |conclusions| artifact.story(conclusions, kept, settings))
+    print_story(artifact, kept, settings, |conclusions| artifact.story(conclusions, kept, settings))
 }
 
 /// Prints an artifact as JSON, or as the screen of a story of its own.
-pub fn print_told<T: Artifact + Clone>(
+pub fn print_story<T: Artifact + Clone>(
     artifact: &T,
     kept: &Kept,
     settings: &Settings,

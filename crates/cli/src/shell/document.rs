@@ -15,7 +15,7 @@ pub struct ArtifactDocument<'a, T: Artifact + Clone> {
     schema: &'static str,
     /// The sentences of the screen and the page.
     #[serde(flatten)]
-    told: ToldDocument,
+    sentences: SentencesDocument,
     /// What was observed.
     observed: Cow<'a, T>,
     /// What it shows.
@@ -27,13 +27,13 @@ pub struct ArtifactDocument<'a, T: Artifact + Clone> {
 impl<'a, T: Artifact + Clone> ArtifactDocument<'a, T> {
     /// The document of an artifact, what it shows, and its number in the store.
     pub fn new(observed: Cow<'a, T>, conclusions: T::Conclusions, story: &Story, stored: Option<i64>) -> Self {
-        Self { schema: T::SCHEMA, told: ToldDocument::new(story), observed, conclusions, stored }
+        Self { schema: T::SCHEMA, sentences: SentencesDocument::new(story), observed, conclusions, stored }
     }
 }
 
 /// The sentences of a result in a document: those of its screen and its page.
 #[derive(Serialize, JsonSchema)]
-pub struct ToldDocument {
+pub struct SentencesDocument {
     /// The answer, a sentence or two each.
     sentences: Vec<String>,
     /// The commands that apply the answer, or go on with the result.
@@ -42,7 +42,7 @@ pub struct ToldDocument {
     notes: Vec<String>,
 }
 
-impl ToldDocument {
+impl SentencesDocument {
     /// The sentences of a story.
     pub fn new(story: &Story) -> Self {
         Self { sentences: story.sentences(), commands: story.commands(), notes: story.notes() }

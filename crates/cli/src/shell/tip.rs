@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use corewise_model::links::map::{Origin, Provenance};
 
 use crate::draw::printable::{is_hidden, printable};
 
@@ -48,6 +49,17 @@ fn meant(words: &[OsString], unknown: &str) -> Option<String> {
 /// A command line as it is typed in a shell.
 pub fn words_in_shell(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     words.into_iter().map(|word| in_shell(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+/// The command that makes a map again, `import` being what its command calls that.
+pub fn made_again(provenance: &Provenance, command: &str, import: &str) -> String {
+    match &provenance.origin {
+        Origin::Imported { file, .. } => words_in_shell(["corewise", command, import, file]),
+        Origin::Simulated { file } => {
+            format!("{} --seed {}", words_in_shell(["corewise", command, "--simulate", file]), provenance.seed)
+        }
+        Origin::Measured => format!("corewise {command}"),
+    }
 }
 
 /// A word as it is typed in a shell.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::draw::story::Story;
-use crate::shell::document::ToldDocument;
+use crate::shell::document::SentencesDocument;
 
 /// What `corewise links compare --json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub struct LinksComparisonDocument<'a> {
     after: String,
     /// The sentences of the screen.
     #[serde(flatten)]
-    told: ToldDocument,
+    sentences: SentencesDocument,
     /// One entry for each way to talk that both have.
     kinds: &'a [LinkComparison],
 }
@@ -27,7 +27,7 @@ pub struct LinksComparisonDocument<'a> {
 impl<'a> LinksComparisonDocument<'a> {
     /// The document of a comparison.
     pub fn new([before, after]: [String; 2], story: &Story, kinds: &'a [LinkComparison]) -> Self {
-        let told = ToldDocument::new(story);
-        Self { schema: "corewise/links-comparison/1", before, after, told, kinds }
+        let sentences = SentencesDocument::new(story);
+        Self { schema: "corewise/links-comparison/1", before, after, sentences, kinds }
     }
 }

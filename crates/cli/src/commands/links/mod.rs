@@ -316,7 +316,7 @@ fn print(
             print_form(&heat.svg(&text))
         }
         FormatName::Text | FormatName::Json => {
-            artifact::print_told(map, kept, settings, |conclusions| screen::story(map, conclusions, kept, by_group))
+            artifact::print_story(map, kept, settings, |conclusions| screen::story(map, conclusions, kept, by_group))
         }
     }
 }

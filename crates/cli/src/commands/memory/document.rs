@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::draw::story::Story;
-use crate::shell::document::ToldDocument;
+use crate::shell::document::SentencesDocument;
 
 /// What `corewise history compare --json` prints of two maps of memory.
 #[derive(Serialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub struct MemoryComparisonDocument<'a> {
     after: i64,
     /// The sentences of the screen.
     #[serde(flatten)]
-    told: ToldDocument,
+    sentences: SentencesDocument,
     /// Every number that both have.
     numbers: &'a [MemoryChange],
 }
@@ -27,7 +27,7 @@ pub struct MemoryComparisonDocument<'a> {
 impl<'a> MemoryComparisonDocument<'a> {
     /// The document of a comparison.
     pub fn new([before, after]: [i64; 2], story: &Story, numbers: &'a [MemoryChange]) -> Self {
-        let told = ToldDocument::new(story);
-        Self { schema: "corewise/memory-comparison/1", before, after, told, numbers }
+        let sentences = SentencesDocument::new(story);
+        Self { schema: "corewise/memory-comparison/1", before, after, sentences, numbers }
     }
 }

@@ -137,10 +137,6 @@ impl Printed for MemoryMap {
         screen::story(self, conclusions, kept)
     }
 
-    fn imported(self, _: &str) -> Self {
-        self
-    }
-
     fn changes(numbers: [i64; 2], [before, after]: [&Self; 2]) -> Option<Story> {
         Some(screen::comparison(numbers, &compare(before, after)))
     }

@@ -18,9 +18,9 @@ use crate::draw::machine::headline;
 use crate::draw::number::{brief, bytes, count, decimal};
 use crate::draw::story::StoryRole::{Answer, Details, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
-use crate::draw::survey::Kept;
+use crate::draw::survey::{Kept, emulated_remark};
 use crate::draw::text::{Line, Tone};
-use crate::shell::tip::in_shell;
+use crate::shell::tip::made_again;
 use figures::figures;
 use latencies::latencies;
 use levels::level_lines;
@@ -30,10 +30,11 @@ use streams::streams;
 pub use comparison::comparison;
 pub use figures::picture;
 
-/// Tells a map.
+/// Composes the story of a map.
 pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Story {
-    let told =
-        Story::new(again(map)).with(Head, head(map, conclusions, kept)).with(Evidence, figures(map, conclusions));
+    let told = Story::new(made_again(&map.provenance, "memory", "--import"))
+        .with(Head, head(map, conclusions, kept))
+        .with(Evidence, figures(map, conclusions));
     let told = conclusions.levels.iter().fold(told, |told, levels| told.with(Evidence, level_lines(map, levels)));
     let told = told.with(Evidence, latencies(conclusions)).with(Evidence, streams(map, conclusions));
     let told = match &conclusions.loads[..] {
@@ -50,25 +51,14 @@ pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> S
     told.with(Answer, means.unwrap_or_default()).with(Notes, foot(map, conclusions, kept))
 }
 
-/// The command that makes it again.
-fn again(map: &MemoryMap) -> String {
-    match &map.provenance.origin {
-        Origin::Imported { file, .. } => format!("corewise memory --import {}", in_shell(file)),
-        Origin::Simulated { file } => {
-            format!("corewise memory --simulate {} --seed {}", in_shell(file), map.provenance.seed)
-        }
-        Origin::Measured => "corewise memory".to_owned(),
-    }
-}
-
 fn head(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Vec<StoryPart> {
     let mut lines = Vec::new();
+    if map.machine.system.emulated && map.provenance.origin == Origin::Measured {
+        lines.push(emulated_remark().hanging(2));
+    }
     let mut warn = |text: &str, rest: String| {
         lines.push(Line::new().with(Tone::Warn, text).plain(rest).hanging(2));
     };
-    if map.machine.system.emulated && map.provenance.origin == Origin::Measured {
-        warn("EMULATED: every instruction of this machine is emulated", "; the times below mean nothing.".into());
-    }
     if map.provenance.partial {
         warn(
             "PARTIAL: ended early",
@@ -132,11 +122,7 @@ fn foot(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Vec<St
         format!("seed {}", map.provenance.seed),
     ];
     end.extend(map.clock.as_ref().map(|clock| format!("clock {}", clock.source)));
-    end.extend(match kept {
-        Kept::Stored(number) => Some(format!("stored as map {number}")),
-        Kept::No => Some("not stored".to_owned()),
-        Kept::Failed | Kept::Recalled(..) => None,
-    });
+    end.extend(kept.of_map());
     lines.push(Line::new().faint(end.join(", ")).hanging(2));
     lines
 }

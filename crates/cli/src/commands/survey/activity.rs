@@ -31,16 +31,14 @@ pub fn activity(rows: &[Row]) -> Vec<StoryPart> {
     for row in rows {
         grid.row(cells(row));
     }
-    let mut lines = caption(rows);
-    lines.push(grid.into());
-    lines
+    vec![caption(rows), grid.into()]
 }
 
-fn caption(rows: &[Row]) -> Vec<StoryPart> {
+fn caption(rows: &[Row]) -> StoryPart {
     let estimated = rows.iter().any(|row| matches!(row.frequency, Some((_, true))));
     let remark = if estimated { "; ~ is estimated from a chain of additions, not counted" } else { "" };
     let text = format!("of each cpu while it was measured{remark}");
-    vec![Line::new().strong("Activity").plain("  ").faint(text).hanging(2)]
+    Line::new().strong("Activity").plain("  ").faint(text).hanging(2)
 }
 
 fn cells(row: &Row) -> Vec<Line> {

@@ -12,7 +12,7 @@ use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
-use crate::shell::document::ToldDocument;
+use crate::shell::document::SentencesDocument;
 use crate::shell::failure::Failure;
 use crate::shell::output::show_story;
 use crate::shell::settings::Settings;
@@ -29,7 +29,7 @@ pub struct ComparisonDocument<'a> {
     after: i64,
     /// The sentences of the screen.
     #[serde(flatten)]
-    told: ToldDocument,
+    sentences: SentencesDocument,
     /// What changed.
     comparison: &'a Comparison,
 }
@@ -47,19 +47,24 @@ pub fn print(numbers: [i64; 2], surveys: [&Survey; 2], settings: &Settings) -> R
     }
     let comparison = compare(surveys[0], surveys[1]);
     let story = story(&comparison, numbers);
-    let told = || ToldDocument::new(&story);
-    let document =
-        || ComparisonDocument { schema: "corewise/comparison/1", before, after, told: told(), comparison: &comparison };
+    let sentences = || SentencesDocument::new(&story);
+    let document = || ComparisonDocument {
+        schema: "corewise/comparison/1",
+        before,
+        after,
+        sentences: sentences(),
+        comparison: &comparison,
+    };
     show_story(settings, document, &story)
 }
 
-/// Tells what changed between two stored surveys; `None` if they timed different work.
+/// Composes the story of what changed between two stored surveys; `None` if they timed different work.
 pub fn changes(numbers: [i64; 2], surveys: [&Survey; 2]) -> Option<Story> {
     let is_alike = surveys[0].work.kind == surveys[1].work.kind;
     is_alike.then(|| story(&compare(surveys[0], surveys[1]), numbers))
 }
 
-/// Tells a comparison.
+/// Composes the story of a comparison.
 fn story(comparison: &Comparison, [before, after]: [i64; 2]) -> Story {
     let title = Line::new().strong(format!("From survey {before} to survey {after}"));
     let title = if comparison.same_machine {

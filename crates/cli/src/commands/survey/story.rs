@@ -15,7 +15,7 @@ use crate::draw::story::{Story, StoryPart, paragraphs};
 use crate::draw::survey::{Kept, cpus_option, foot, head};
 use crate::draw::text::Line;
 
-/// Tells a survey; `memory` is a line on what the latest map of memory shows.
+/// Composes the story of a survey; `memory` is a line on what the latest map of memory shows.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept, memory: Vec<Line>) -> Story {
     let rows = rows(survey, conclusions);
     let machine = survey.machine.clone();

@@ -14,7 +14,7 @@ use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
 use crate::draw::survey::{Kept, cpus_option, foot, head};
 
-/// Tells a look at stalls.
+/// Composes the story of a look at stalls.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
     let rows = rows(survey, conclusions);
     let curves: Vec<(CpuSet, Histogram)> =

@@ -196,6 +196,6 @@ fn gaps(machine: &Machine, width: usize) -> Vec<Line> {
 
 fn drawn(grid: &Grid, title: &str, width: usize) -> Vec<Line> {
     let mut lines = wrap(&Line::new().strong(title), width, 2);
-    lines.extend(grid.clone().indented(2).fit(width).with_remark(width, 2));
+    lines.extend(grid.clone().indented(2).lines(width));
     lines
 }

@@ -235,7 +235,7 @@ impl Printed for Conducted {
     const TITLE: &'static str = "Experiment";
 
     fn story(&self, conclusions: &ExperimentConclusions, kept: &Kept, settings: &Settings) -> Story {
-        told(self, conclusions, kept.number(), settings)
+        experiment_story(self, conclusions, kept.number(), settings)
     }
 
     /// The table of each suite whose experiments are several of these.
@@ -275,8 +275,13 @@ impl Printed for Conducted {
     }
 }
 
-/// Tells an experiment beside the others on its command.
-fn told(made: &Conducted, conclusions: &ExperimentConclusions, stored: Option<i64>, settings: &Settings) -> Story {
+/// Composes the story of an experiment beside the others on its command.
+fn experiment_story(
+    made: &Conducted,
+    conclusions: &ExperimentConclusions,
+    stored: Option<i64>,
+    settings: &Settings,
+) -> Story {
     screen::story(shown(made, conclusions, stored, settings), registry::lines(made, stored, settings))
 }
 
@@ -293,7 +298,7 @@ fn shown<'a>(
 /// Prints what an experiment shows; gives the answers to all that it asks.
 fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings) -> Result<Vec<Standing>, Failure> {
     let conclusions = made.conclude();
-    let story = told(made, &conclusions, stored, settings);
+    let story = experiment_story(made, &conclusions, stored, settings);
     match how {
         Print::Csv => print_form(&csv(shown(made, &conclusions, stored, settings), &story.notes()))?,
         Print::Markdown => print_form(&markdown::story(&story, stored))?,

@@ -38,6 +38,8 @@ const LONGEST_COMMAND: usize = 60;
 /// How to read the marks of the table.
 const MARKS: &str = "↑ better and ↓ worse, proven, by the margin or more; ≈ proven to be less than the margin; ? not proven. An end that is … \
                      needs more runs.";
+/// How to read its ratios of times.
+const RATIOS: &str = "+25 % means that a run takes 1.25 times as long with the OS default.";
 
 /// An experiment with all that is shown of it.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +135,7 @@ fn apply(shown: Shown<'_>) -> Vec<Line> {
     shown.threads.map_or_else(|| answer::apply(shown), |report| threads::apply(shown, report))
 }
 
-/// Tells an experiment; `others` are the other experiments on the same command.
+/// Composes the story of an experiment; `others` are the other experiments on the same command.
 pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
     let answer = std::iter::once(in_words(shown).hanging(0)).chain(paragraphs(apply(shown), 6));
     let told = Story::new(again::command(shown)).with(Context, context(shown)).with(Answer, answer.collect());
@@ -151,8 +153,10 @@ pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
 }
 
 fn with_placements(told: Story, shown: Shown<'_>) -> Story {
-    let legend = how_to_read(shown).into_iter().map(StoryPart::Legend);
-    let table = std::iter::once(standings(shown).into()).chain(legend);
+    let is_ratio = shown.is_time() && shown.experiment.policy.what != What::Tail;
+    let legends = std::iter::once(MARKS).chain(is_ratio.then_some(RATIOS));
+    let table = std::iter::once(standings(shown).into())
+        .chain(legends.map(|legend| StoryPart::Legend(Line::new().faint(legend))));
     let over_time = [figures::runs(shown), figures::differences(shown)];
     told.with(Evidence, figures::effects(shown).into_iter().map(StoryPart::Figure).collect())
         .with_titled(Evidence, "Placements", table.collect())
@@ -182,13 +186,6 @@ fn running(shown: Shown<'_>) -> Option<Line> {
         Source::Page(address) => line.plain(format!("{name} from ")).strong(named(address)),
         Source::Kernel => line.plain(format!("{name} from the kernel")),
     })
-}
-
-fn how_to_read(shown: Shown<'_>) -> Vec<Line> {
-    let is_ratio = shown.is_time() && shown.experiment.policy.what != What::Tail;
-    let of_time =
-        is_ratio.then(|| Line::new().faint("+25 % means that a run takes 1.25 times as long with the OS default."));
-    std::iter::once(Line::new().faint(MARKS)).chain(of_time).collect()
 }
 
 /// A command as it is typed in a shell, cut off where it is long.

@@ -61,12 +61,10 @@ pub fn causes(survey: &Survey) -> Vec<StoryPart> {
         last.clone_from(&row.cpus);
         grid.row(cells(&row, cpus));
     }
-    let mut lines = caption(watch, &seen);
-    lines.push(grid.into());
-    lines
+    vec![caption(watch, &seen), grid.into()]
 }
 
-fn caption(watch: &Watch, seen: &[(u32, &CpuStalls)]) -> Vec<StoryPart> {
+fn caption(watch: &Watch, seen: &[(u32, &CpuStalls)]) -> StoryPart {
     let watched_s: f64 = seen.iter().map(|(_, stalls)| stalls.watched_s).sum();
     let lost_s: f64 = seen.iter().map(|(_, stalls)| stalls.lost_s).sum();
     let cpus = if seen.len() == 1 { "the cpu's time" } else { "the cpus' time" };
@@ -76,7 +74,7 @@ fn caption(watch: &Watch, seen: &[(u32, &CpuStalls)]) -> Vec<StoryPart> {
         by(watch.event_source),
         brief_percent(lost_s / watched_s)
     );
-    vec![Line::new().strong("Causes").plain("  ").faint(text).hanging(2)]
+    Line::new().strong("Causes").plain("  ").faint(text).hanging(2)
 }
 
 fn brief_percent(share: f64) -> String {

@@ -19,10 +19,10 @@ use crate::draw::machine::{headline, made_by, model_name};
 use crate::draw::number::{brief, count, decimal, whole};
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{FigurePicture, Story, StoryFigure, StoryPart, paragraphs};
-use crate::draw::survey::Kept;
+use crate::draw::survey::{Kept, emulated_remark};
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{glued, unbroken};
-use crate::shell::tip::in_shell;
+use crate::shell::tip::made_again;
 
 /// The heat map takes this many lines at most.
 const MOST_ROWS: usize = 48;
@@ -31,10 +31,10 @@ const MANY_GROUPS: usize = 12;
 /// So many doubtful costs are named.
 const MOST_DOUBTS: usize = 3;
 
-/// Tells a map, with cpus in the order of their groups or by number.
+/// Composes the story of a map, with cpus in the order of their groups or by number.
 pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, by_group: bool) -> Story {
     let remark = remark(conclusions, map.unit);
-    Story::new(again(map))
+    Story::new(made_again(&map.provenance, "links", "import"))
         .with(Head, opening(map, conclusions, kept))
         .with(Evidence, costs(map.unit, &conclusions.kinds))
         .with(Evidence, conclusions.groups.as_ref().map_or_else(Vec::new, group_lines))
@@ -42,17 +42,6 @@ pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, by_group
         .with(Evidence, drawn(map, conclusions, by_group))
         .with(Answer, meaning(remark.as_deref(), &conclusions.findings, &conclusions.no_difference))
         .with(Notes, footer(map, conclusions, kept))
-}
-
-/// The command that makes it again.
-fn again(map: &LinkMap) -> String {
-    match &map.provenance.origin {
-        Origin::Imported { file, .. } => format!("corewise links import {}", in_shell(file)),
-        Origin::Simulated { file } => {
-            format!("corewise links --simulate {} --seed {}", in_shell(file), map.provenance.seed)
-        }
-        Origin::Measured => "corewise links".to_owned(),
-    }
 }
 
 /// Where it comes from, what is to be known before the first number, and of what it is.
@@ -63,9 +52,7 @@ fn opening(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept) -> Vec<Sto
     }
     if map.machine.as_ref().is_some_and(|machine| machine.system.emulated) && map.provenance.origin == Origin::Measured
     {
-        let text = "EMULATED: every instruction of this machine is emulated";
-        let line = Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.");
-        parts.push(line.hanging(2));
+        parts.push(emulated_remark().hanging(2));
     }
     if conclusions.unfinished {
         let text = "NOT FINISHED: whether there are groups is not known";
@@ -257,7 +244,7 @@ fn drawn(map: &LinkMap, conclusions: &LinkConclusions, by_group: bool) -> Vec<St
         parts.push(Line::new().strong("Map").plain("  ").faint(what).hanging(2));
         parts.push(StoryPart::drawing(move |width, depth| heat.lines(depth, width, MOST_ROWS)));
     }
-    parts.push(figure.into());
+    parts.push(StoryPart::Figure(figure));
     parts
 }
 
@@ -305,11 +292,7 @@ fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept) -> Vec<Stor
         _ => vec![format!("seed {}", map.provenance.seed)],
     };
     end.extend(map.clock.as_ref().map(|clock| format!("clock {}", clock.source)));
-    end.extend(match kept {
-        Kept::Stored(number) => Some(format!("stored as map {number}")),
-        Kept::No => Some("not stored".to_owned()),
-        Kept::Failed | Kept::Recalled(..) => None,
-    });
+    end.extend(kept.of_map());
     lines.push(Line::new().faint(end.join(", ")).hanging(2));
     lines
 }

@@ -51,9 +51,7 @@ pub fn sends(map: &LinkMap) -> Vec<StoryPart> {
         grid.row(row);
     }
     let note = if all > MOST_PAIRS { "first cpu only; --format csv prints all" } else { "messages of 8 bytes" };
-    let mut lines = vec![Line::new().strong("Sends").plain("  ").faint(note).hanging(2)];
-    lines.push(grid.into());
-    lines
+    vec![Line::new().strong("Sends").plain("  ").faint(note).hanging(2), grid.into()]
 }
 
 fn title(what: What) -> &'static str {

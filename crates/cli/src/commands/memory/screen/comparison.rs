@@ -8,7 +8,7 @@ use crate::draw::number::count;
 use crate::draw::story::{Story, StoryRole};
 use crate::draw::text::Line;
 
-/// Tells what changed between two maps.
+/// Composes the story of what changed between two maps.
 pub fn comparison(numbers: [i64; 2], changes: &[MemoryChange]) -> Story {
     let [before, after] = numbers;
     let changed: Vec<&MemoryChange> = changes.iter().filter(|change| change.is_change).collect();

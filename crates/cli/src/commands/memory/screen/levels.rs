@@ -18,10 +18,9 @@ const AS_MEMORY: f64 = 0.7;
 pub fn level_lines(map: &MemoryMap, levels: &CpuLevels) -> Vec<StoryPart> {
     let alike = if levels.alike.len() > 1 { format!(", which stands for {}", levels.alike) } else { String::new() };
     let title = Line::new().strong("Levels").plain(format!("  of cpu {}", levels.cpu)).faint(alike);
-    let mut lines = vec![title.hanging(2)];
     if levels.levels.is_empty() {
-        lines.push(Line::new().faint("  no working sets over which a load costs the same").hanging(2));
-        return lines;
+        let nothing = Line::new().faint("  no working sets over which a load costs the same");
+        return vec![title.hanging(2), nothing.hanging(2)];
     }
     let columns = vec![
         Column::text("working set", 0),
@@ -54,8 +53,7 @@ pub fn level_lines(map: &MemoryMap, levels: &CpuLevels) -> Vec<StoryPart> {
             Line::new().faint(reported),
         ]);
     }
-    lines.push(grid.into());
-    lines
+    vec![title.hanging(2), grid.into()]
 }
 
 /// "L2 2 MiB": the caches of a cpu that a working set of this size needs, and that no level before it had.

@@ -16,7 +16,7 @@ const BAR: f64 = 20.0;
 /// A table of one node, with bars.
 pub fn load_lines(load: &Load) -> Vec<StoryPart> {
     let words = format!("  latency of cpu {} while {} read from node {}", load.cpu, cpus(&load.loaders), load.node);
-    let mut lines = vec![Line::new().strong("Under load").plain(glued(&words)).hanging(2)];
+    let title = Line::new().strong("Under load").plain(glued(&words));
     let columns = vec![
         Column::number("load", "GB/s", 0),
         Column::number("a load", "ns", 0).named("latency"),
@@ -35,8 +35,7 @@ pub fn load_lines(load: &Load) -> Vec<StoryPart> {
             Line::new().faint(bar).strong(knee),
         ]);
     }
-    lines.push(grid.into());
-    lines
+    vec![title.hanging(2), grid.into()]
 }
 
 /// The same for several nodes: a row each, with a small picture.
@@ -68,9 +67,7 @@ pub fn loads_lines(loads: &[Load]) -> Vec<StoryPart> {
     }
     let title =
         Line::new().strong("Under load").plain("  latency of one cpu while the others near the node read from it");
-    let mut lines = vec![title.hanging(2)];
-    lines.push(grid.into());
-    lines
+    vec![title.hanging(2), grid.into()]
 }
 
 /// "▁▁▁▂▂▃▅█": the latency of each load, from nothing to the greatest.

@@ -130,7 +130,5 @@ pub fn streams(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<StoryPar
         ]);
     }
     let title = Line::new().strong("Bandwidth").plain("  of streams, one thread on each core or cpu");
-    let mut lines = vec![title.hanging(2)];
-    lines.push(grid.into());
-    lines
+    vec![title.hanging(2), grid.into()]
 }

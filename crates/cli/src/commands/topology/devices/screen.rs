@@ -69,7 +69,7 @@ fn table(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<L
         grid.row(row(shown, device));
     }
     let mut lines = wrap(&Line::new().strong("Devices, by the cpus near them"), width, 2);
-    lines.extend(grid.fit(width).with_remark(width, 2));
+    lines.extend(grid.lines(width));
     if rows.len() > MOST_ROWS {
         let more = format!("  and {} more: --json has all", rows.len() - MOST_ROWS);
         lines.extend(wrap(&Line::new().faint(more), width, 2));

@@ -40,7 +40,7 @@ fn proven_arrow(proven: Proven) -> Line {
     }
 }
 
-/// Tells the session of a suite.
+/// Composes the story of the session of a suite.
 pub fn story(shown: &Results<'_>) -> Story {
     let placements = shown.arms.iter().skip(1).flat_map(|arm| ["--on", arm.name.as_str()]);
     let command = ["corewise", "try", "--suite", shown.suite.name.as_str()].into_iter().chain(placements);
@@ -51,7 +51,7 @@ pub fn story(shown: &Results<'_>) -> Story {
         .with(Notes, paragraphs(besides(shown), 2))
 }
 
-/// Tells the session that these experiments are of, which have these numbers; `None` if they are no suite.
+/// Composes the story of the session that these experiments are of, which have these numbers; `None` if they are no suite.
 pub fn stored_story(made: &[&(i64, Conducted)]) -> Option<Story> {
     let experiments: Vec<&Experiment> = made.iter().map(|(_, made)| &made.experiment).collect();
     let (suite, first) = (Suite::of_parts(&experiments)?, experiments.first()?);

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::commands::r#try::screen::{Shown, story};
 use crate::draw::story::Story;
-use crate::shell::document::{ArtifactDocument, ToldDocument};
+use crate::shell::document::{ArtifactDocument, SentencesDocument};
 
 /// What `corewise try --suite --json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub struct SuiteDocument<'a> {
     suite: &'a str,
     /// The sentences of the screen and the page.
     #[serde(flatten)]
-    told: ToldDocument,
+    sentences: SentencesDocument,
     /// How each benchmark is judged, unless its experiment says more.
     policy: &'a Policy,
     /// What was tried in each benchmark: the operating system's choice first.
@@ -50,7 +50,7 @@ impl<'a> SuiteDocument<'a> {
         Self {
             schema: "corewise/suite/2",
             suite: &shown.suite.name,
-            told: ToldDocument::new(story),
+            sentences: SentencesDocument::new(story),
             policy: shown.policy,
             arms: shown.arms,
             benchmarks: shown.rows.iter().map(entry).collect(),

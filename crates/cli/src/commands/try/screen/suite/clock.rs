@@ -113,7 +113,5 @@ pub fn table(shown: &Results<'_>) -> Vec<StoryPart> {
         grid.row(std::iter::once(name).chain(cells).collect());
     }
     let remark = if is_estimated(shown) { "medians; ~ is estimated, not counted" } else { "medians" };
-    let mut lines = vec![Line::new().strong(title).plain("  ").faint(remark).hanging(2)];
-    lines.push(grid.into());
-    lines
+    vec![Line::new().strong(title).plain("  ").faint(remark).hanging(2), grid.into()]
 }
