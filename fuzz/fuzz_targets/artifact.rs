@@ -1,28 +1,38 @@
-//! Reads what a store or a file may hold, each kind: what is accepted can be summed up, concluded from and written again.
+//! Reads what a store, a page or a file may hold, each kind: what is accepted can be listed, concluded from, followed, compared and written
+//! again. How it is printed is the program's: `crates/cli/tests/mutants.rs` does that.
 #![no_main]
 
 use corewise_model::conducted::Conducted;
-use corewise_model::links::LinkMap;
+use corewise_model::links::{self, LinkMap};
+use corewise_model::memory::{self, MemoryMap};
 use corewise_model::survey::Recording;
-use corewise_model::{Artifact, Survey};
+use corewise_model::{Artifact, Survey, compare};
 use corewise_sys::input;
 use libfuzzer_sys::fuzz_target;
 
-fn read<T: Artifact>(bytes: &[u8]) {
-    if let Ok(artifact) = input::json::<T>(bytes)
-        && artifact.check().is_ok()
-    {
-        let _ = (artifact.summary(), artifact.conclude());
-        serde_json::to_string(&artifact).expect("it can be written again");
-    }
+/// Reads an artifact and makes all of it that the model makes; the artifact, if it is accepted.
+fn read<T: Artifact>(bytes: &[u8]) -> Option<(T, T::Conclusions)> {
+    let artifact = input::json::<T>(bytes).ok().filter(|artifact| artifact.check().is_ok())?;
+    let conclusions = artifact.conclude();
+    let _ = (artifact.summary(), artifact.followed());
+    serde_json::to_string(&artifact).expect("it can be written again");
+    serde_json::to_string(&conclusions).expect("its conclusions can be written");
+    Some((artifact, conclusions))
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    read::<Survey>(bytes);
-    read::<Conducted>(bytes);
-    read::<LinkMap>(bytes);
+    if let Some((survey, _)) = read::<Survey>(bytes) {
+        let _ = compare::compare(&survey, &survey);
+    }
+    if let Some((map, conclusions)) = read::<LinkMap>(bytes) {
+        let _ = links::compare::compare(&map, &map, &conclusions);
+    }
+    if let Some((map, _)) = read::<MemoryMap>(bytes) {
+        let _ = (memory::compare::compare(&map, &map), memory::hwloc::xml(&map));
+    }
+    let _ = read::<Conducted>(bytes);
     if let Ok(recording) = input::json::<Recording>(bytes)
-        && recording.survey.check().is_ok()
+        && recording.check().is_ok()
     {
         let _ = recording.replayed().conclude();
     }

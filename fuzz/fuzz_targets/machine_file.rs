@@ -1,7 +1,7 @@
 //! Reads machine files; what is accepted is a machine that keeps its promises, what is not is told by its line.
 #![no_main]
 
-use corewise_model::machine_file::{MachineFile, parse};
+use corewise_machine::machine_file::{MachineFile, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| match parse(text) {

@@ -1,7 +1,7 @@
 //! Reads hexadecimal masks; what is accepted prints and reads as the same set.
 #![no_main]
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -1,6 +1,6 @@
 //! What must hold of every machine that a reader makes, whatever it was given to read.
 
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::{CpuSet, Level, Machine};
 
 /// Checks a machine.
 ///

@@ -25,7 +25,8 @@ pub mod worth;
 
 use std::ffi::OsString;
 
-use clap::{ArgMatches, Args as _, FromArgMatches as _};
+use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
+use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Survey;
 use corewise_model::conducted::Conducted;
 use corewise_model::links::LinkMap;
@@ -36,6 +37,8 @@ use schemars::Schema;
 
 use crate::draw::printable::printable_lines;
 use crate::draw::story::Story;
+use crate::draw::suggestion;
+use crate::draw::suggestion::CarriedOptions;
 use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
@@ -46,6 +49,7 @@ use crate::shell::output::{say, written};
 use crate::shell::run::{Document, HELP_WIDTH, Run, alone};
 use crate::shell::settings::Settings;
 use crate::shell::tip;
+use place::arguments::PlaceArguments;
 use run::arguments::RunArguments;
 use survey::arguments::SurveyArguments;
 
@@ -68,7 +72,7 @@ const COMMANDS: [(&str, &[Room]); 4] = [
         "Try: which placement wins, or that none does",
         &[
             room::<r#try::arguments::TryArguments>(),
-            room::<place::arguments::PlaceArguments>(),
+            room::<PlaceArguments>(),
             #[cfg(feature = "workloads")]
             room::<workload::arguments::WorkloadArguments>(),
             room::<article::arguments::ArticleArguments>(),
@@ -107,6 +111,10 @@ impl Printed for Survey {
 
     const TITLE: &'static str = "Survey";
 
+    fn first() -> SuggestedCommand {
+        suggested_command::first_survey()
+    }
+
     fn story(&self, conclusions: &Conclusions, kept: &Kept, settings: &Settings) -> Story {
         match self.provenance.scope {
             Scope::Machine => survey::story(self, conclusions, kept, survey::memory(self, settings)),
@@ -126,32 +134,42 @@ impl Printed for Survey {
 /// What is to be done.
 type Task = Box<dyn FnOnce(&Settings) -> Result<Exit, Failure>>;
 
+/// A task, with the options that suggestions of its command repeat.
+type ParsedTask = (Vec<String>, Task);
+
 /// A command as the list has it.
 struct Room {
     definition: fn() -> clap::Command,
-    task: fn(&ArgMatches) -> Result<Task, clap::Error>,
+    parse: fn(&ArgMatches) -> Result<ParsedTask, clap::Error>,
     documents: &'static [Document],
 }
 
 const fn room<C: Run>() -> Room {
-    Room { definition: C::command, task: task::<C>, documents: C::DOCUMENTS }
+    Room { definition: C::command, parse: parse_task::<C>, documents: C::DOCUMENTS }
 }
 
-fn task<C: Run>(matches: &ArgMatches) -> Result<Task, clap::Error> {
+fn parse_task<C: Run>(matches: &ArgMatches) -> Result<ParsedTask, clap::Error> {
     let typed = C::from_arg_matches(matches)?;
-    Ok(Box::new(move |settings| typed.run(settings)))
+    Ok((typed.carried_options(), Box::new(move |settings| typed.run(settings))))
 }
 
 fn rooms() -> impl Iterator<Item = &'static Room> {
     COMMANDS.iter().flat_map(|(_, rooms)| rooms.iter())
 }
 
-/// The schemas of all documents by their names: that of "corewise/links/1" is "links".
-fn schemas() -> impl Iterator<Item = (String, Schema)> {
-    rooms().flat_map(|room| room.documents).map(|schema| {
-        let schema = schema();
+/// A schema by its name: that of "corewise/links/1" is "links"; with the command lines that print its document.
+struct NamedSchema {
+    name: String,
+    schema: Schema,
+    examples: &'static [&'static str],
+}
+
+fn schemas() -> impl Iterator<Item = NamedSchema> {
+    rooms().flat_map(|room| room.documents).map(|document| {
+        let schema = (document.schema)();
         let title = schema.get("title").and_then(|title| title.as_str()).unwrap_or_default();
-        (title.split('/').nth(1).unwrap_or(title).to_owned(), schema)
+        let name = title.split('/').nth(1).unwrap_or(title).to_owned();
+        NamedSchema { name, schema, examples: document.examples }
     })
 }
 
@@ -213,6 +231,7 @@ fn template() -> String {
 pub struct Typed {
     /// The options that every command has.
     pub common: CommonArguments,
+    own: Option<(String, Vec<String>)>,
     task: Task,
 }
 
@@ -222,7 +241,10 @@ impl Typed {
     pub fn of_this_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
         let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::parse(&words));
-        parsed.unwrap_or_else(|error| end(&tip::with_whole_line(error, &words)))
+        parsed.unwrap_or_else(|error| {
+            let place = CommonArguments::augment_args(PlaceArguments::command());
+            end(&tip::with_whole_line(error, &words, &place))
+        })
     }
 
     /// Does what was typed.
@@ -230,6 +252,8 @@ impl Typed {
     /// # Errors
     /// Whatever keeps the command from it.
     pub fn run(self, settings: &Settings) -> Result<Exit, Failure> {
+        let CommonArguments { store, journal, .. } = self.common;
+        suggestion::carry(CarriedOptions { store, journals: journal, own: self.own });
         (self.task)(settings)
     }
 
@@ -238,6 +262,7 @@ impl Typed {
         let matches = program().try_get_matches_from(words)?;
         let common = CommonArguments::from_arg_matches(&matches)?;
         let before = SurveyArguments::from_arg_matches(&matches)?;
+        let mut own = None;
         let task: Task = match matches.subcommand() {
             None => Box::new(move |settings| before.run(settings)),
             Some((survey::NAME, own)) => {
@@ -246,17 +271,17 @@ impl Typed {
             }
             Some(_) if before != SurveyArguments::default() => Box::new(|_| {
                 let what = "--quick, --budget, --seed and --cpus are options of the survey, not of this command";
-                Err(Failure::usage(what).next("See `corewise --help`."))
+                Err(Failure::usage(what).next(format!("See {}.", suggestion::mention(&suggested_command::help()))))
             }),
-            Some((name, own)) => {
+            Some((name, typed)) => {
                 let found = rooms().find(|room| (room.definition)().get_name() == name);
-                found.map_or_else(
-                    || Err(clap::Error::new(clap::error::ErrorKind::InvalidSubcommand)),
-                    |room| (room.task)(own),
-                )?
+                let room = found.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::InvalidSubcommand))?;
+                let (options, task) = (room.parse)(typed)?;
+                own = Some((name.to_owned(), options));
+                task
             }
         };
-        Ok(Self { common, task })
+        Ok(Self { common, own, task })
     }
 }
 
@@ -266,7 +291,7 @@ fn beginning_with_run(words: &[OsString]) -> Option<Result<Typed, clap::Error>> 
     let words = words.get(1..)?;
     (words.first()? == run::NAME).then(|| {
         let (run, common) = alone::<RunArguments>(words)?;
-        Ok(Typed { common, task: Box::new(|settings| run.run(settings)) })
+        Ok(Typed { common, own: None, task: Box::new(|settings| run.run(settings)) })
     })
 }
 
@@ -292,6 +317,123 @@ fn end(message: &clap::Error) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Parses a line with the program's definition; placeholders of numbers stand for one.
+    fn parse_back<T: AsRef<str>>(words: &[T]) -> Result<(), String> {
+        let number = |word: &T| match word.as_ref() {
+            "N" | "PID" => "1".to_owned(),
+            other => other.to_owned(),
+        };
+        let parsed = program().try_get_matches_from(words.iter().map(number));
+        match parsed {
+            Err(error) if error.use_stderr() => Err(error.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    #[test]
+    fn every_suggested_command_can_be_typed() {
+        for (name, command) in suggested_command::examples() {
+            if command.command().is_some() {
+                parse_back(command.words()).unwrap_or_else(|error| panic!("{name}: {}\n{error}", command.line()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_suggestions_repeat_can_be_typed_with_them() {
+        for (name, command) in suggested_command::examples() {
+            let own = command.command().filter(|command| *command == "keep");
+            let carried = CarriedOptions {
+                store: Some("a store.db".into()),
+                journals: Some("journals".into()),
+                own: own
+                    .map(|command| (command.to_owned(), ["--user", "--rules", "my.toml"].map(str::to_owned).into())),
+            };
+            if command.command().is_some() {
+                let repeated = suggestion::repeating(&command, &carried);
+                parse_back(repeated.words()).unwrap_or_else(|error| panic!("{name}: {}\n{error}", repeated.line()));
+            }
+        }
+    }
+
+    /// The examples of a command's help, and of the commands below it: lines of two spaces, up to what explains them.
+    fn examples_of_help(command: &clap::Command, found: &mut Vec<String>) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let help = help.replace("\\\n", " ");
+        let lines = help.lines().filter(|line| line.starts_with("  corewise"));
+        found.extend(lines.map(|line| line.trim().split("   ").next().unwrap_or_default().to_owned()));
+        command.get_subcommands().for_each(|inner| examples_of_help(inner, found));
+    }
+
+    /// Calls `look` with each command whose help is printed, with the options that every command has.
+    fn each_command(definition: &clap::Command, look: &mut impl FnMut(&clap::Command)) {
+        look(definition);
+        definition.get_subcommands().for_each(|inner| each_command(inner, look));
+    }
+
+    #[test]
+    fn help_of_many_options_is_in_groups() {
+        let mut program = program();
+        program.build();
+        each_command(&program, &mut |command| {
+            let visible = command.get_opts().filter(|option| !option.is_hide_set());
+            let options: Vec<&clap::Arg> =
+                visible.filter(|option| !["help", "version"].contains(&option.get_id().as_str())).collect();
+            let group = |heading| options.iter().filter(|option| option.get_help_heading() == heading).count();
+            if options.len() > 15 && command.get_name() != "corewise" {
+                let name = command.get_bin_name().unwrap_or_default();
+                assert_eq!(group(None), 0, "{name}: options without a heading");
+                let largest = options.iter().map(|option| group(option.get_help_heading())).max();
+                assert!(largest <= Some(15), "{name}: {largest:?} under one heading");
+            }
+        });
+    }
+
+    #[test]
+    fn one_word_stands_for_one_thing() {
+        let mut program = program();
+        program.build();
+        each_command(&program, &mut |command| {
+            let name = command.get_bin_name().unwrap_or_default().to_owned();
+            let option = |long: &str| command.get_opts().find(|option| option.get_long() == Some(long));
+            assert!(option("for").is_none(), "{name}: how long is --budget");
+            for option in ["anyway", "trust"] {
+                let found = command.get_opts().find(|found| found.get_long() == Some(option));
+                assert!(found.is_none_or(|found| !found.is_hide_set()), "{name}: messages recommend --{option}");
+            }
+            for long in ["format", "as"] {
+                let values = option(long).map(clap::Arg::get_possible_values).unwrap_or_default();
+                assert!(values.iter().all(|value| value.get_name() != "json"), "{name}: JSON is --json");
+            }
+        });
+    }
+
+    #[test]
+    fn every_example_in_help_can_be_typed() {
+        let mut examples = Vec::new();
+        examples_of_help(&program(), &mut examples);
+        assert!(examples.len() > 60, "{}", examples.len());
+        for example in examples {
+            let line = example.split(" > ").next().and_then(|line| line.split(" >> ").next()).unwrap_or_default();
+            let words = shell_words(line);
+            parse_back(&words).unwrap_or_else(|error| panic!("{example}\n{error}"));
+        }
+    }
+
+    /// The words of a line, quotation marks taken away.
+    fn shell_words(line: &str) -> Vec<String> {
+        let (mut words, mut is_quoted) = (vec![String::new()], false);
+        for character in line.chars() {
+            match character {
+                '\'' => is_quoted = !is_quoted,
+                ' ' if !is_quoted => words.push(String::new()),
+                other => words.last_mut().unwrap().push(other),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
 
     fn words(line: &str) -> Vec<OsString> {
         line.split(' ').map(OsString::from).collect()

@@ -22,6 +22,7 @@ pub mod printable;
 pub mod shades;
 pub mod stalls;
 pub mod story;
+pub mod suggestion;
 pub mod survey;
 pub mod svg;
 pub mod text;

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::{affinity, process};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use serde_json::Value;
@@ -204,7 +204,7 @@ fn killed() -> Result {
 }
 
 fn ended_before() -> Result {
-    let output = Place::new().corewise(&["tail", "--beside", "--for", "1s", "--", "sleep", "2"]).output()?;
+    let output = Place::new().corewise(&["tail", "--beside", "--budget", "1s", "--", "sleep", "2"]).output()?;
     let told = text(&output.stderr);
     check(output.status.success() && told.contains("then it ran on"), told).map(|()| Completion::Completed)
 }

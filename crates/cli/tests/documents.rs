@@ -36,50 +36,45 @@ fn the_schema_files_are_those_of_the_program() {
     }
 }
 
-#[test]
-fn what_is_printed_is_what_the_schema_says() {
-    let place = Place::new();
-    let surveys = [(); 2].map(|()| printed(&place, &["--budget", "3s", "--json"]));
+/// Prepares the files that the examples of documents name, two surveys, and a page of one of them.
+fn prepare(place: &Place) {
     let folder = place.folder("journals", 0o700);
     let journal = r#"{"journal":{"version":1,"corewise":"0.1.0","boot":"earlier","host":"HOST","process":{"id":7,"start_ticks":9},"number_space":"pid:[1]","started_unix_ms":1}}
 {"begun":{"entry":1,"change":{"kind":"controller","group":"/sys/fs/cgroup/a","name":"cpuset"}}}
 "#;
     fs::write(folder.join("earlier-7-9.journal"), journal).unwrap();
-    fs::write(place.path().join("truth.toml"), "gains = [0.5, 0.0]\nnoise = \"quiet\"\nfailures = [0.0, 0.0, 0.5]")
-        .unwrap();
-    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/interrupts.txt");
-    let recorded = recorded.to_str().unwrap();
-    let devices = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/devices.txt");
-    let devices = devices.to_str().unwrap();
-    let cases: [(&str, &[&str]); 22] = [
-        ("irq", &["irq", "--machine", recorded, "--json"]),
-        ("irq", &["irq", "--machine", recorded, "--away-from", "1", "--dry-run", "--json"]),
-        ("irq", &["irq", "--machine", devices, "--near", "eth0", "--dry-run", "--json"]),
-        ("devices", &["topology", "--machine", devices, "--devices", "--json"]),
-        ("experiment", &["try", "--simulate", "truth.toml", "--seed", "1", "--json"]),
-        ("beside", &["tail", "--json", "--beside", "--", "sh", "-c", "echo not a document > /dev/null"]),
-        ("topology", &["topology", "--json"]),
-        ("topology", &["topology", "--machine", "2990wx", "--json"]),
-        ("machines", &["topology", "--machine", "list", "--json"]),
-        ("placement", &["place", "all - core:0", "--machine", "2990wx", "--json"]),
-        ("candidates", &["place", "--candidates", "--machine", "2990wx", "--json"]),
-        ("candidates", &["place", "--candidates", "--threads", "100", "--json"]),
-        ("doctor", &["doctor", "--json"]),
-        ("record", &["record", "--json", "-o", "here.tar.xz"]),
-        ("history", &["history", "--json"]),
-        ("survey", &["history", "show", "1", "--json"]),
-        ("deletion", &["history", "prune", "--older-than", "1s", "--dry-run", "--json"]),
-        ("workload", &["workload", "particles", "--size", "0.001", "--json"]),
-        ("undo", &["undo", "--json", "--journal", "journals"]),
-        ("comparison", &["history", "compare", "1", "2", "--json"]),
-        ("watch", &["watch", "--once", "--json"]),
-        ("watch", &["watch", "--once", "--json", "--match", "name=*"]),
-    ];
-    check("survey", &surveys[0]);
-    for (name, arguments) in cases {
-        check(name, &printed(&place, arguments));
+    let truth = "gains = [0.5, 0.0]\nnoise = \"quiet\"\nfailures = [0.0, 0.0, 0.5]";
+    let rules = "[[rule]]\nname = \"x\"\nmatch = { name = \"no-such-program\" }\non = \"0\"\n";
+    let matrix = "0,40,90,90\n40,0,90,90\n90,90,0,40\n90,90,40,0\n";
+    for (name, text) in [("truth.toml", truth), ("rules.toml", rules), ("matrix.csv", matrix)] {
+        fs::write(place.path().join(name), text).unwrap();
     }
-    assert_eq!(surveys[0]["stored"], 1);
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+    for name in ["interrupts.txt", "devices.txt"] {
+        fs::copy(recordings.join(name), place.path().join(name)).unwrap();
+    }
+    for _ in 0..2 {
+        assert_eq!(printed(place, &["survey", "--budget", "1s", "--json"])["schema"], "corewise/survey/2");
+    }
+    printed(place, &["report", "1", "-o", "page.html", "--json"]);
+}
+
+#[test]
+fn what_is_printed_is_what_the_schema_says() {
+    let place = Place::new();
+    prepare(&place);
+    let names = text(&place.corewise(&["schema"]).output().unwrap().stdout);
+    let examples = text(&place.corewise(&["schema", "--examples"]).output().unwrap().stdout);
+    let examples: Vec<(&str, &str)> = examples.lines().map(|line| line.split_once('\t').unwrap()).collect();
+    for name in names.lines().filter(|name| !examples.iter().any(|(of, _)| of == name)) {
+        println!("{name}: no example; printed by other tests");
+    }
+    for (name, line) in examples {
+        let mut words: Vec<&str> = line.split(' ').collect();
+        words.insert(1, "--json");
+        check(name, &printed(&place, &words));
+    }
+    assert_eq!(printed(&place, &["history", "show", "1", "--json"])["stored"], 1);
     assert_eq!(printed(&place, &["--budget", "1s", "--no-store", "--json"])["stored"], Value::Null);
 }
 

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use support::{Place, ended, text};
 

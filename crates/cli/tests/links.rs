@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use serde_json::Value;
 use support::{Place, text};
@@ -112,7 +112,8 @@ fn pictures_and_tables_are_what_they_say() {
     assert!(svg.starts_with("<svg ") && svg.contains("group:1") && svg.trim_end().ends_with("</svg>"), "{svg}");
     assert!(import("matrix").starts_with("cpu,0,1,2,3,4,5\n0,,20.1"), "{}", import("matrix"));
     assert!(import("csv").starts_with("kind,a,b,first,visit,use,ns,notes\ncas,0,1,"), "{}", import("csv"));
-    let json: Value = serde_json::from_str(&import("json")).unwrap();
+    let json: Value =
+        serde_json::from_str(&printed(&place, &["links", "import", "matrix.csv", "--no-store", "--json"])).unwrap();
     assert_eq!(json["conclusions"]["groups"]["cores"], serde_json::json!([3, 3]));
 }
 
@@ -283,7 +284,7 @@ fn what_has_no_use_for_an_option_says_so() {
         let (code, said) = refused(&place, arguments);
         assert!(code == Some(2) && said.contains(words), "{arguments:?}: {said}");
     }
-    let list = by_old_spelling(&place, &["links", "list", "--format", "json"], "history --kind links");
+    let list = by_old_spelling(&place, &["links", "list", "--json"], "history --kind links");
     assert_eq!(serde_json::from_str::<Value>(&list).unwrap()["artifacts"], serde_json::json!([]));
 }
 

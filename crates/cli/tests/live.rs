@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Trial};
 use support::{Place, ended, interrupt, is_root, send, text, wait_for, wait_until_it_catches_interrupts};
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == SERVE) {
         return serve(&words[1]);
     }
-    let tests: [(&str, Test); 14] = [
+    let tests: [(&str, Test); 16] = [
         ("the_better_placement_wins_and_everything_comes_back", the_better_placement_wins_and_everything_comes_back),
         ("a_session_goes_on_with_the_same_process_alone", a_session_goes_on_with_the_same_process_alone),
         ("a_placement_beyond_a_limit_is_left", a_placement_beyond_a_limit_is_left),
@@ -50,6 +50,8 @@ fn main() -> ExitCode {
             "what_cannot_be_read_is_said_before_anything_is_changed",
             what_cannot_be_read_is_said_before_anything_is_changed,
         ),
+        ("slots_are_found_from_few_slow_readings", slots_are_found_from_few_slow_readings),
+        ("too_few_values_are_counted_in_words", too_few_values_are_counted_in_words),
         ("numbers_of_another_namespace_are_refused", numbers_of_another_namespace_are_refused),
         ("who_may_not_place_a_process_is_told", who_may_not_place_a_process_is_told),
     ];
@@ -444,6 +446,41 @@ fn what_cannot_be_read_is_said_before_anything_is_changed(stage: &Stage) -> Resu
     ]);
     let made = { still }.output().unwrap();
     assert!(text(&made.stderr).contains("does not move"), "{}{}", text(&made.stdout), text(&made.stderr));
+    Ok(())
+}
+
+/// Tries a server with a counter that grows whenever it is read, which takes this long.
+fn tries_slow_counter(stage: &Stage, server: &Server, pause: &str, budget: &str) -> Command {
+    let counter = stage.place.path().join("counter");
+    fs::write(&counter, "0").unwrap();
+    let file = counter.display();
+    let sample = format!("sleep {pause}; n=$(($(cat {file}) + 1000)); echo $n > {file}; echo ops $n");
+    let (pid, one) = (server.child.id().to_string(), stage.one.to_string());
+    let metric = ["--metric", "ops", "--counter", "--rest", "0s"];
+    let typed = ["try", "--pid", &pid, "--on", &one, "--sample", &sample, "--budget", budget];
+    stage.corewise(&[&typed[..], &metric].concat())
+}
+
+fn slots_are_found_from_few_slow_readings(stage: &Stage) -> Result<(), String> {
+    let server = stage.server("well");
+    let made = tries_slow_counter(stage, &server, "0.1", "10s").output().unwrap();
+    let said = text(&made.stderr);
+    assert!(said.contains("note: slots of"), "{said}{}", text(&made.stdout));
+    assert_eq!(server.masks(), server.before);
+    Ok(())
+}
+
+fn too_few_values_are_counted_in_words(stage: &Stage) -> Result<(), String> {
+    let server = stage.server("well");
+    let made = tries_slow_counter(stage, &server, "0.5", "1s").output().unwrap();
+    let said = text(&made.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(made.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("Read only") && said.contains("of ops in") && said.contains("8 are needed. Try --slot"),
+        "{said}"
+    );
+    assert!(said.contains("Nothing was changed."), "{said}");
+    assert_eq!(server.masks(), server.before);
     Ok(())
 }
 

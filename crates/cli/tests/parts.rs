@@ -9,7 +9,7 @@ use std::fs;
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Trial};
 use support::{Place, ended, interrupt, text, wait_for, wait_until_it_catches_interrupts};

@@ -5,7 +5,7 @@ mod support;
 use std::fs::{self, File, Permissions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use corewise_sys::affinity;
@@ -343,10 +343,10 @@ fn one_measurement_of_a_user_at_a_time() {
         let said = refused(&place, &[&command[..1], &["--no-store"], &command[1..]].concat());
         assert!(said.contains(&format!("another corewise of yours is measuring (process {})", first.0.id())), "{said}");
     }
-    let run = place.corewise(&["tail", "--for", "1s", "--no-store", "--anyway"]).output().unwrap();
+    let run = place.corewise(&["tail", "--budget", "1s", "--no-store", "--anyway"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     first.end();
-    let run = place.corewise(&["tail", "--for", "1s", "--no-store"]).output().unwrap();
+    let run = place.corewise(&["tail", "--budget", "1s", "--no-store"]).output().unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
 }
 
@@ -360,4 +360,88 @@ fn nobody_else_reads_what_is_stored() {
     assert_eq!(mode(&folder), 0o700);
     let files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(!files.is_empty() && files.iter().all(|file| mode(file) == 0o600), "{files:?}");
+}
+
+/// A folder of this user's in one in which everybody may write: they may put another folder in its place.
+fn folder_that_others_can_exchange(place: &Place) -> PathBuf {
+    let folder = place.folder("open", 0o777).join("own");
+    fs::create_dir(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn commands_count_only_where_nobody_can_put_another_folder_in_the_place_of_theirs() {
+    if affinity::current().unwrap().len() < 2 {
+        println!("skipped: one cpu alone leaves nothing to try");
+        return;
+    }
+    let place = Place::new();
+    let folder = folder_that_others_can_exchange(&place);
+    let parts = "load = [\"true\"]\n[[part]]\nname = \"server\"\nstart = \"echo ran >> $MARK; sleep 100\"\n";
+    let article = "name = \"a\"\nquestion = \"q\"\nsource = \"s\"\npublished = \"p\"\nlook = \"l\"\n[[step]]\ntitle = \"t\"\ncommand = [\"topology\"]\n";
+    let suite = written(&place, "open/own/s.toml", SUITE);
+    let parts = written(&place, "open/own/p.toml", parts);
+    let article = written(&place, "open/own/a.toml", article);
+    for arguments in [&["try", "--suite", &suite][..], &["try", "--parts", &parts], &["article", &article]] {
+        let said = refused(&place, &[arguments, &["--no-store"]].concat());
+        assert!(said.contains("is not executed: other users may write in "), "{arguments:?}: {said}");
+    }
+    let store = place.path().join("s.db");
+    let cpu = affinity::current().unwrap().iter().take(1).map(|cpu| cpu.to_string()).collect::<String>();
+    let made = ["try", "--store", store.to_str().unwrap(), "--on", &cpu, "--runs-max", "4", "--", "true"];
+    let made = place.corewise(&made).output().unwrap();
+    assert!(store.exists(), "{}", text(&made.stderr));
+    let moved = folder.join("s.db");
+    fs::rename(&store, &moved).unwrap();
+    let moved = moved.to_str().unwrap();
+    for command in [&["--resume"][..], &["--again", "1"]] {
+        let said = refused(&place, &[&["try", "--store", moved], command].concat());
+        assert!(said.contains("others may put another folder in the place of this one"), "{said}");
+    }
+    // It may be read.
+    let run = place.corewise(&["history", "--store", moved]).output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+}
+
+#[test]
+fn the_output_of_a_watched_command_goes_through_no_link_of_others() {
+    let place = Place::new();
+    let (open, target) = (place.folder("open", 0o777), place.path().join("target"));
+    fs::write(&target, "own").unwrap();
+    for (link, to) in [("out", "../target"), ("new", "../made"), ("folder", "..")] {
+        symlink(to, open.join(link)).unwrap();
+    }
+    for (option, name) in
+        [("-o", "out"), ("-o", "new"), ("-o", "folder/target"), ("--save", "new"), ("--save", "folder/made")]
+    {
+        let run = place.corewise(&["watch", "--json", option, &format!("open/{name}"), "--", "echo", "of the command"]);
+        let run = { run }.output().unwrap();
+        let said = text(&run.stderr);
+        assert!(
+            run.status.code() == Some(3) && said.contains("is a link") || said.contains("exists"),
+            "{name}: {said}"
+        );
+    }
+    assert_eq!(fs::read_to_string(&target).unwrap(), "own");
+    assert!(!place.path().join("made").exists());
+}
+
+#[test]
+fn a_replay_of_moments_takes_the_memory_of_one() {
+    let place = Place::new();
+    let saved = place.path().join("saved.jsonl");
+    let run = place.corewise(&["watch", "--json", "--save", saved.to_str().unwrap(), "--", "true"]).output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let saved = fs::read_to_string(saved).unwrap();
+    let (header, moments) = saved.split_once('\n').unwrap();
+    let mut moment: Value = serde_json::from_str(moments.lines().last().unwrap()).unwrap();
+    // A text of three characters becomes a value of 24 bytes.
+    moment["cpus"][0]["rules"] = vec![Value::from(""); 300_000].into();
+    let moment = format!("{moment}\n");
+    let grown = written(&place, "grown.jsonl", format!("{header}\n{}", moment.repeat((40 << 20) / moment.len())));
+    let run = bounded(QUARTER_MIB, &place, &["watch", "--replay", &grown, "--once"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let long = written(&place, "long.jsonl", format!("{header}\n{}", "[".repeat(17 << 20)));
+    let said = refused(&place, &["watch", "--replay", &long, "--once"]);
+    assert!(said.contains("line 2: it is longer than 16777216 bytes"), "{said}");
 }

@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitCode, Stdio};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::change::{Change, Journal};
 use corewise_sys::process::Stat;
 use corewise_sys::{affinity, events};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use keeper::Kind;
 use xtask::{cargo, done, number, root};

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
 fn compare(words: &[&str]) -> Result<bool> {
     match words {
         ["bench-loop"] => example("corewise-lab", "loop_cost", &[]),
+        ["bench-output"] => example("corewise-lab", "output_cost", &[]),
         ["compare-links"] => links::run(9).map(|()| true),
         ["compare-links", rounds] => links::run(number(rounds)?).map(|()| true),
         ["compare-keep", words @ ..] | words @ ["keep-actor", ..] => keep::run(words),

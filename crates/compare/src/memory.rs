@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use corewise_lab::probe::links::Warmth;
 use corewise_lab::probe::memory::{Chain, Streams, latency, stream};
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::memory::Operation;
 use corewise_model::stats::order::{median, range};
 use corewise_sys::affinity;

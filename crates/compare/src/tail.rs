@@ -92,7 +92,7 @@ fn table(cpu: u32, seen: &[Vec<Seen>]) -> String {
 
 fn corewise(cpu: u32, more: &[&str]) -> Result<Seen> {
     let mut command = Command::new(root().join("target/release/corewise"));
-    command.args(["tail", "--no-store", "--json", "--cpus", &cpu.to_string(), "--for", &format!("{SECONDS}s")]);
+    command.args(["tail", "--no-store", "--json", "--cpus", &cpu.to_string(), "--budget", &format!("{SECONDS}s")]);
     let mut document: Value = serde_json::from_str(&output(command.args(more))?)?;
     let ns_per_tick = document["observed"]["cpus"][0]["tail"]["nanoseconds_per_tick"].as_f64();
     let ns_per_tick = ns_per_tick.context("no cpu was visited")?;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use corewise_lab::monitor::{Monitor, Subject};
+use corewise_machine::{CpuSet, generate};
 use corewise_model::watch::Header;
 use corewise_model::worth::speeds;
-use corewise_model::{CpuSet, simulate};
 use corewise_sys::accounts::Account;
 use corewise_sys::thread::Glance;
 use corewise_sys::{Root, task};
@@ -166,7 +166,7 @@ fn first(corewise: &Path, crowd: &str) -> Result<bool> {
 /// The time of a look at the recorded machine, in microseconds of a cpu; some of the moments are written into a recording.
 fn looks(folder: &Path, recording: &Path) -> Result<f64> {
     let llcs: Vec<(CpuSet, u64)> = (0..CPUS / 8).map(|llc| ((llc * 8..llc * 8 + 8).collect(), 32)).collect();
-    let machine = simulate::machine(CPUS, false, &llcs);
+    let machine = generate::machine(CPUS, false, &llcs);
     let root = Root::from_files([("proc/interrupts", std::fs::read_to_string(folder.join("proc/interrupts"))?)]);
     let mut monitor = Monitor::of_recording(folder, root, &machine, speeds(&machine, None))?;
     let subject = Subject { processes: vec![PROCESS], ..Subject::default() };

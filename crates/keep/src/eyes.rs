@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_model::keep::{Fit, Held, HeldThread, Match, Process, Thread};
+use corewise_model::keep::{ChargedUser, Fit, Held, HeldThread, Match, Process, Thread};
 use corewise_sys::process::Stat;
 use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
 use corewise_sys::processes::{self, Executable, Facts};
@@ -118,8 +118,8 @@ impl Eyes {
             Executable::File { path, .. } => Some(path.to_string_lossy().into_owned()),
             Executable::Kernel | Executable::Unreadable(_) => None,
         };
-        let name = || processes::user_name(facts.user).unwrap_or_else(|| facts.user.to_string());
-        let user = self.users.entry(facts.user).or_insert_with(name).clone();
+        let (user, real_user) = (self.name_user(facts.user), self.name_user(facts.real_user));
+        let charged_to = ChargedUser { name: real_user, is_system: processes::is_system_user(facts.real_user) };
         let parent = if names_parent { Stat::of(facts.parent).ok().flatten() } else { None };
         let parent_name = parent.map(|stat| stat.name).unwrap_or_default();
         Some(Process {
@@ -131,11 +131,17 @@ impl Eyes {
             exe,
             argv: facts.arguments,
             user,
+            charged_to,
             // What a user's own service manager is told is the user's choice; it reaches no other user's processes.
             unit: facts.user_unit.or(facts.unit),
             cgroup: facts.cgroup,
             ..Process::default()
         })
+    }
+
+    fn name_user(&mut self, user: u32) -> String {
+        let name = || processes::user_name(user).unwrap_or_else(|| user.to_string());
+        self.users.entry(user).or_insert_with(name).clone()
     }
 
     /// A process as a whole.
@@ -187,9 +193,9 @@ pub fn process(id: u32) -> Option<Process> {
 mod tests {
     use std::process::Command;
 
+    use corewise_machine::placement::Context;
+    use corewise_machine::{CpuSet, Machine};
     use corewise_model::keep::{Author, Keeper, resolve, rules};
-    use corewise_model::placement::Context;
-    use corewise_model::{CpuSet, Machine};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::keep::{Action, Original, Outcome};
 use corewise_sys::SysError;
 use corewise_sys::change::{AffinityChange, Change, Journal, Left, Standing, left_in};
@@ -13,10 +13,24 @@ use corewise_sys::{affinity, cpuset};
 /// A thread: its number, and when it started.
 type Identity = (u32, u64);
 
+/// So many changes are written down at once: that many more than there are threads may be open.
+pub const MAX_CHANGES_AT_ONCE: usize = 500;
+/// So many masks of a thread are remembered, the latest.
+const MAX_MASKS_OF_A_THREAD: usize = 8;
+
 pub struct Hands {
     journal: Journal,
-    /// The changes of each thread in the journal, in their order, by what they set: setting the same again takes no line more.
-    changes: BTreeMap<Identity, Vec<(u32, CpuSet)>>,
+    /// The change of each thread in the journal: one, whatever it was given, so that nobody fills the journal with one thread.
+    changes: BTreeMap<Identity, ThreadChange>,
+}
+
+/// The change of a thread in the journal.
+struct ThreadChange {
+    number: u32,
+    /// The masks that it was given, the last one last: setting one of them again takes no other change.
+    given: Vec<CpuSet>,
+    /// When the first was decided.
+    at_ticks: u64,
 }
 
 impl Hands {
@@ -41,7 +55,9 @@ impl Hands {
                 for (mask, number) in masks.into_iter().zip(numbers) {
                     let thread = (mask.thread.id, mask.thread.start_ticks);
                     let original = if mask.was_all { Original::All } else { Original::Only(mask.old) };
-                    self.changes.entry(thread).or_default().push((number, mask.new.clone()));
+                    let given = [mask.in_turn, vec![mask.new.clone()]].concat();
+                    let change = ThreadChange { number, given, at_ticks: mask.at_ticks };
+                    self.replace_change(thread, change);
                     placed.push((thread, original, mask.new));
                 }
             }
@@ -60,6 +76,11 @@ impl Hands {
     /// Places threads of a process, written down all at once. Nothing for a thread that has not the mask that was seen: the next look
     /// finds out about it.
     pub fn place(&mut self, process: Process, reachable: &CpuSet, actions: &[Action]) -> Vec<Option<Outcome>> {
+        let parts = actions.chunks(MAX_CHANGES_AT_ONCE);
+        parts.flat_map(|actions| self.place_at_once(process, reachable, actions)).collect()
+    }
+
+    fn place_at_once(&mut self, process: Process, reachable: &CpuSet, actions: &[Action]) -> Vec<Option<Outcome>> {
         let mut outcomes = vec![None; actions.len()];
         let mut changes = Vec::new();
         for (index, action) in actions.iter().enumerate() {
@@ -68,21 +89,21 @@ impl Hands {
                 Ok(now) if now != action.seen => {}
                 Ok(_) if self.has(thread, cpus) => outcomes[index] = Some(outcome(thread.restrict(cpus))),
                 Ok(_) => match change(process, action, cpus, reachable) {
-                    Ok(change) => changes.push((index, change)),
+                    Ok(change) => changes.push((index, self.containing_earlier(change))),
                     Err(_) => outcomes[index] = Some(Outcome::Ended),
                 },
                 Err(_) => outcomes[index] = Some(Outcome::Ended),
             }
         }
-        let (places, changes): (Vec<usize>, Vec<Change>) = changes.into_iter().unzip();
-        match self.journal.make_all(changes) {
+        let places: Vec<(usize, u64)> = changes.iter().map(|(index, change)| (*index, change.at_ticks)).collect();
+        match self.journal.make_all(changes.into_iter().map(|(_, change)| Change::Affinity(change)).collect()) {
             Ok(made) => {
-                for (index, made) in places.into_iter().zip(made) {
-                    outcomes[index] = Some(self.remember(&actions[index], made));
+                for ((index, at_ticks), made) in places.into_iter().zip(made) {
+                    outcomes[index] = Some(self.remember(&actions[index], at_ticks, made));
                 }
             }
             Err(error) => {
-                places.into_iter().for_each(|index| outcomes[index] = Some(Outcome::Refused(error.to_string())))
+                places.into_iter().for_each(|(index, _)| outcomes[index] = Some(Outcome::Refused(error.to_string())))
             }
         }
         outcomes
@@ -90,19 +111,37 @@ impl Hands {
 
     fn has(&self, thread: Process, cpus: &CpuSet) -> bool {
         let changes = self.changes.get(&(thread.id, thread.start_ticks));
-        changes.is_some_and(|changes| changes.iter().any(|(_, set)| set == cpus))
+        changes.is_some_and(|change| change.given.contains(cpus))
     }
 
-    fn remember(&mut self, action: &Action, made: Result<u32, SysError>) -> Outcome {
+    /// Has a change undo what the thread was given before, too.
+    fn containing_earlier(&self, change: AffinityChange) -> AffinityChange {
+        let Some(earlier) = self.changes.get(&(change.thread.id, change.thread.start_ticks)) else { return change };
+        AffinityChange { at_ticks: earlier.at_ticks, ..change.and_in_turn(earlier.given.clone()) }
+    }
+
+    fn remember(&mut self, action: &Action, at_ticks: u64, made: Result<u32, SysError>) -> Outcome {
         match (made, &action.cpus) {
             (Ok(number), Some(cpus)) => {
-                self.changes.entry((action.thread, action.start_ticks)).or_default().push((number, cpus.clone()));
+                let change = ThreadChange { number, given: vec![cpus.clone()], at_ticks };
+                self.replace_change((action.thread, action.start_ticks), change);
                 outcome(affinity::of(action.thread))
             }
             (Err(SysError::Change { source, .. }), _) if affinity::has_ended(&source) => Outcome::Ended,
             (Err(error), _) => Outcome::Refused(error.to_string()),
             (Ok(_), None) => Outcome::Ended,
         }
+    }
+
+    /// Remembers the latest change of a thread, which contains the ones before it.
+    fn replace_change(&mut self, thread: Identity, mut change: ThreadChange) {
+        if let Some(replaced) = self.changes.remove(&thread) {
+            self.journal.forget_replaced(replaced.number);
+            change.given = [replaced.given, change.given].concat();
+        }
+        let oldest = change.given.len().saturating_sub(MAX_MASKS_OF_A_THREAD);
+        change.given.drain(..oldest);
+        self.changes.insert(thread, change);
     }
 
     /// Gives threads back what they had; how many have that again.
@@ -126,7 +165,7 @@ impl Hands {
     }
 
     fn undo(&mut self, threads: impl Iterator<Item = Identity>) {
-        let numbers = threads.filter_map(|thread| self.changes.remove(&thread)).flatten().map(|(number, _)| number);
+        let numbers = threads.filter_map(|thread| self.changes.remove(&thread)).map(|change| change.number);
         self.journal.undo_these(&numbers.collect());
     }
 
@@ -161,15 +200,53 @@ fn outcome(cpus: io::Result<CpuSet>) -> Outcome {
 }
 
 /// A thread that was placed before, or inherited its mask, had something else before than what is seen now.
-fn change(process: Process, action: &Action, cpus: &CpuSet, reachable: &CpuSet) -> io::Result<Change> {
+fn change(process: Process, action: &Action, cpus: &CpuSet, reachable: &CpuSet) -> io::Result<AffinityChange> {
     let (old, was_all) = match &action.original {
         Original::All => (reachable.clone(), true),
         Original::Only(cpus) => (cpus.clone(), false),
     };
-    AffinityChange::from_known(process, identity(action), old, was_all, cpus.clone()).map(Change::Affinity)
+    AffinityChange::from_known(process, identity(action), old, was_all, cpus.clone())
 }
 
 /// Whether a journal is one that a keeper left which was killed: its changes are masks alone.
 fn is_of_keeper(left: &Left) -> bool {
     *left.standing() == Standing::Left && left.open_entries().all(|entry| matches!(entry.change, Change::Affinity(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use corewise_sys::process::Stat;
+
+    use super::*;
+
+    /// A thread whose mask is set to others again and again has one change in the journal, which gives back what it had at first.
+    #[test]
+    fn a_thread_has_one_change_however_often_it_is_placed() {
+        let all = affinity::current().unwrap();
+        if all.len() < 2 {
+            return println!("skipped: one cpu alone leaves nothing to set");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut hands = Hands::new(Journal::in_folder(folder.path().join("journals")));
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let id = child.id();
+        let process = Process { id, start_ticks: Stat::of(id).unwrap().unwrap().start_ticks };
+        let [first, last] = [all.lowest(), all.highest()].map(|cpu| CpuSet::of(cpu.unwrap()));
+        let mut seen = affinity::of(id).unwrap();
+        for cpus in [&first, &last, &all, &first, &last] {
+            let (start_ticks, original) = (process.start_ticks, Original::All);
+            let action = Action { process: id, thread: id, start_ticks, cpus: Some(cpus.clone()), original, seen };
+            assert_eq!(hands.place(process, &all, &[action]), [Some(Outcome::Placed(cpus.clone()))]);
+            assert_eq!(hands.journal.entries().len(), 1);
+            seen = cpus.clone();
+        }
+        // Where this loop is killed, the next one finds the same.
+        affinity::set(id, &first).unwrap();
+        hands.give_back_all(&[]);
+        assert_eq!(affinity::of(id).unwrap(), all, "what it was given before counts as well");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }

@@ -3,9 +3,11 @@
 //! writes nothing but its journal and the map of what cpus are worth.
 
 mod authors;
+mod crowding;
 mod eyes;
 mod hands;
 mod status;
+mod sweep;
 mod worth;
 
 use std::borrow::Cow;
@@ -14,9 +16,10 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
+use corewise_machine::suggested_command;
+use corewise_machine::worth::Speed;
 use corewise_model::keep::{Action, Author, Fit, Held, Keeper, Outcome, Process, ResolvedRule};
-use corewise_model::worth::Speed;
 use corewise_sys::SysError;
 use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::change::Journal;
@@ -24,10 +27,12 @@ use corewise_sys::{cpuset, task};
 use tracing::{info, warn};
 
 use authors::Authors;
+use crowding::CrowdingLog;
 use eyes::Eyes;
 pub use eyes::{Scope, fitting, process, processes};
 use hands::Hands;
 pub use status::{Status, metrics};
+use sweep::SweepSchedule;
 use worth::WorthMap;
 
 /// How soon an order is seen.
@@ -40,6 +45,8 @@ const TICKS_TO_MASKS: u64 = 4;
 const TICKS_TO_MASKS_WITH_EVENTS: u64 = 20;
 /// Every so many ticks all held processes are looked at as a whole: their control groups may have changed without their masks.
 const TICKS_TO_WHOLE: u64 = 240;
+/// A loss of events is logged at most this often: a storm of them must not fill the log.
+const LOSS_LOG_PAUSE: Duration = Duration::from_secs(60);
 /// So often in a row a process is looked at that starts threads while it is placed: each look leaves fewer that can start others elsewhere.
 const MOST_LOOKS: usize = 10;
 
@@ -118,6 +125,10 @@ pub fn run(
         worth,
         hands: Hands::new(journal),
         began: Instant::now(),
+        sweeps: SweepSchedule::default(),
+        room_at_sweep: 0,
+        crowding: CrowdingLog::default(),
+        loss_logged: None,
         status: Status::default(),
     };
     daemon.status.sight = daemon.eyes.sight();
@@ -153,6 +164,12 @@ struct Daemon<'a> {
     worth: Option<WorthMap>,
     hands: Hands,
     began: Instant,
+    sweeps: SweepSchedule,
+    /// The room that was taken after all processes were looked at last.
+    room_at_sweep: usize,
+    crowding: CrowdingLog,
+    /// When it was last logged that events were lost.
+    loss_logged: Option<Instant>,
     status: Status<'static>,
 }
 
@@ -164,7 +181,7 @@ impl Daemon<'_> {
         self.give_back_others();
         let (mut ticks, mut is_behind) = (0, !self.report(host));
         loop {
-            let rest = TICK.saturating_sub(last_tick.elapsed());
+            let rest = self.sweeps.shorten(TICK.saturating_sub(last_tick.elapsed()), self.began.elapsed());
             let mut wake = self.eyes.wait(self.worth.as_ref().map_or(rest, |map| rest.min(map.rest())))?;
             if let Some(Err(error)) = self.worth.as_mut().map(WorthMap::update_in_time) {
                 warn!("no map of worth any more: {error}");
@@ -172,8 +189,7 @@ impl Daemon<'_> {
             }
             wake.processes.extend(self.set_by_others());
             if wake.lost {
-                self.status.lost += 1;
-                warn!("events were lost: all processes are looked at again");
+                self.note_loss();
             }
             match host.order() {
                 Order::Continue => {}
@@ -204,11 +220,12 @@ impl Daemon<'_> {
                 } else if ticks % ticks_to_masks == 0 {
                     wake.processes.extend(self.drifted());
                 }
+                self.let_in_waiting(ticks % TICKS_TO_WHOLE == 0);
                 if ticks % TICKS_TO_REPORT == 0 && is_behind {
                     is_behind = !self.report(host);
                 }
             }
-            if wake.all || wake.lost {
+            if wake.all || self.sweeps.is_due(self.began.elapsed()) {
                 self.look_at_all();
                 is_behind = !wake.all || !self.report(host);
             } else {
@@ -219,11 +236,32 @@ impl Daemon<'_> {
         }
     }
 
+    fn note_loss(&mut self) {
+        self.sweeps.request();
+        self.status.lost += 1;
+        if self.loss_logged.is_none_or(|at| at.elapsed() >= LOSS_LOG_PAUSE) {
+            self.loss_logged = Some(Instant::now());
+            warn!("events were lost: all processes are looked at again; at most one loss a minute is logged");
+        }
+    }
+
+    /// Has all processes looked at again when there is more room for those that wait, and now and again anyway; logs when some begin to wait.
+    fn let_in_waiting(&mut self, is_due: bool) {
+        for news in self.crowding.take_news(self.keeper.waiting(), self.began.elapsed()) {
+            warn!("{news}");
+        }
+        let is_roomier = self.keeper.room_taken() < self.room_at_sweep;
+        if !self.keeper.waiting().is_empty() && (is_roomier || is_due) {
+            self.sweeps.request();
+        }
+    }
+
     fn take_over(&mut self, left_alone: BTreeMap<u32, Held>) -> Result<(), SysError> {
         let placed = self.hands.take_over()?;
         if !placed.is_empty() {
             let masks = counted(placed.len(), "mask");
-            warn!("an earlier `corewise keep run` was killed: {masks} of it taken over");
+            let run = suggested_command::keep_run().mention();
+            warn!("an earlier {run} was killed: {masks} of it taken over");
         }
         self.keeper.take_over(placed, left_alone);
         Ok(())
@@ -284,13 +322,17 @@ impl Daemon<'_> {
     }
 
     fn look_at_all(&mut self) {
+        let start = self.began.elapsed();
         self.status.unreadable.clear();
-        let gone: BTreeSet<u32> = self.held();
+        let mut gone: BTreeSet<u32> = self.held();
+        gone.extend(self.keeper.waiting().keys());
         let all = self.eyes.all();
         gone.difference(&all).for_each(|process| self.ended(*process));
         for process in all {
             self.look_at(process);
         }
+        self.room_at_sweep = self.keeper.room_taken();
+        self.sweeps.finish(start, self.began.elapsed());
     }
 
     fn held(&self) -> BTreeSet<u32> {
@@ -313,9 +355,10 @@ impl Daemon<'_> {
     /// Looks at a process and does what comes of it, again where threads were started meanwhile by others that had not been placed; whether a
     /// rule matches it, or did.
     fn look_at(&mut self, id: u32) -> bool {
-        let was_held = self.keeper.processes().contains_key(&id);
+        let is_known = |keeper: &Keeper| keeper.processes().contains_key(&id) || keeper.waiting().contains_key(&id);
+        let was_known = is_known(&self.keeper);
         let _ = (0..MOST_LOOKS).find(|_| !self.look_once(id));
-        was_held || self.keeper.processes().contains_key(&id)
+        was_known || is_known(&self.keeper)
     }
 
     /// Looks at a process and does what comes of it; whether it placed threads, and the process has others by now.
@@ -331,8 +374,13 @@ impl Daemon<'_> {
         if !self.keeper.concerns(&process) {
             return false;
         }
-        let process = eyes::whole(process);
         let now = self.began.elapsed();
+        // Before each of its threads is read.
+        let threads = task::thread_count(id).filter(|_| !was_held);
+        if threads.is_some_and(|threads| self.keeper.turns_away(&process, threads, now)) {
+            return false;
+        }
+        let process = eyes::whole(process);
         // After the masks were seen: whoever set them is known by now.
         if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
             authors.take(|thread| self.keeper.holds(thread));
@@ -341,7 +389,9 @@ impl Daemon<'_> {
         let author = |thread| authors.map_or(Author::Unknown, |authors| authors.of(thread, id));
         let actions = self.keeper.look(&process, now, &author);
         let (places, back): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(|action| action.cpus.is_some());
-        self.hands.give_back(&back);
+        // Others get back what they had afterwards, which may take long, if the journal has room for both.
+        let comes_last = places.len() <= hands::MAX_CHANGES_AT_ONCE;
+        self.hands.give_back(if comes_last { &[] } else { &back });
         let identity = corewise_sys::process::Process { id, start_ticks: process.start_ticks };
         for (action, outcome) in places.iter().zip(self.hands.place(identity, &process.reachable, &places)) {
             if let Some(outcome) = outcome {
@@ -349,6 +399,7 @@ impl Daemon<'_> {
                 self.keeper.settle(action, outcome, now);
             }
         }
+        self.hands.give_back(if comes_last { &back } else { &[] });
         self.log_news(&process, now);
         !places.is_empty() && task::has_other_than(id, process.threads.len())
     }
@@ -379,6 +430,7 @@ impl Daemon<'_> {
         self.status.running = self.began.elapsed();
         host.report(&Status {
             processes: Cow::Borrowed(self.keeper.processes()),
+            waiting: Cow::Borrowed(self.keeper.waiting()),
             rules: Cow::Borrowed(self.keeper.rules()),
             ..self.status.clone()
         })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use corewise_model::keep::{Held, ResolvedRule, Standing};
+use corewise_model::keep::{Held, ResolvedRule, Standing, WaitingProcess};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,8 @@ pub struct Status<'a> {
     pub author_gap: Option<String>,
     /// The processes that rules match.
     pub processes: Cow<'a, BTreeMap<u32, Held>>,
+    /// The processes that rules match and that are not held because there is no room; of very many only some.
+    pub waiting: Cow<'a, BTreeMap<u32, WaitingProcess>>,
     /// Why the rules in force are not those in the files; absent where they are.
     pub broken: Option<String>,
     /// How often a rule could not decide on a process because the file that it executes cannot be read, by the rules' names.
@@ -35,7 +37,7 @@ pub struct Status<'a> {
     pub rules: Cow<'a, [ResolvedRule]>,
 }
 
-/// The status for a Prometheus text file: a bounded number of series, three for each rule.
+/// The status for a Prometheus text file: a bounded number of series, four for each rule.
 pub fn metrics(status: &Status<'_>) -> String {
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, series: Vec<(String, u64)>| {
@@ -61,6 +63,9 @@ pub fn metrics(status: &Status<'_>) -> String {
     family("corrections", "gauge", "Corrections of living processes.", by_rule(&corrections));
     let unproven = |rule: &ResolvedRule| u64::from(rule.rule.evidence.is_none() || !rule.changes.is_empty());
     family("unproven", "gauge", "1 for a rule without evidence that counts here.", by_rule(&unproven));
+    let waiting =
+        |rule: &ResolvedRule| status.waiting.values().filter(|waiting| waiting.rule == rule.rule.name).count() as u64;
+    family("waiting", "gauge", "Processes of a rule that are not held because there is no room.", by_rule(&waiting));
     family("looks_total", "counter", "Looks at a process.", one(status.looks));
     family("placed_total", "counter", "Threads that were placed.", one(status.placed));
     family("lost_total", "counter", "Times that events were lost.", one(status.lost));

@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use corewise_model::Machine;
-use corewise_model::worth::{Board, Head, Speed};
+use corewise_machine::Machine;
+use corewise_machine::worth::{Board, Head, Speed};
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::worth::{ProcessorTime, WorthWriter};
 

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
-use corewise_model::Gap;
+use corewise_machine::Gap;
+use corewise_machine::random::Random;
 use corewise_model::links::What;
 use corewise_model::stats::order::{median, median_interval, quantile};
-use corewise_model::stats::random::Random;
 use corewise_sys::affinity;
 use corewise_sys::clock::Clock;
 use crossbeam_channel::{bounded, unbounded};

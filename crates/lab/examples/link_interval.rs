@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use corewise_lab::links::{SURE, reach};
 use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
+use corewise_machine::random::Random;
 use corewise_model::links::What;
 use corewise_model::stats::order::median;
-use corewise_model::stats::random::Random;
 use corewise_sys::affinity;
 use corewise_sys::clock::Clock;
 

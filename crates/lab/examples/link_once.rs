@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
 use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
-use corewise_model::links::{Slots, What};
+use corewise_machine::random::Random;
+use corewise_machine::ring::Slots;
+use corewise_model::links::What;
 use corewise_model::stats::order::median;
-use corewise_model::stats::random::Random;
 use corewise_sys::affinity;
 use corewise_sys::clock::Clock;
 

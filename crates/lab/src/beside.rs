@@ -5,9 +5,9 @@ mod accounts;
 use std::io;
 use std::time::{Duration, Instant};
 
+use corewise_machine::event::EventSource;
+use corewise_machine::{CpuSet, Gap};
 use corewise_model::beside::{Follow, Seen};
-use corewise_model::stall::EventSource;
-use corewise_model::{CpuSet, Gap};
 use corewise_sys::cpuset;
 use corewise_sys::events::{Interest, Recorder};
 use corewise_sys::process::sees_all_numbers;

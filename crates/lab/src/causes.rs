@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use corewise_machine::event::EventSource;
+use corewise_machine::{CpuSet, Gap, Machine};
 use corewise_model::attribution::{CpuStalls, DividedVisit, Perturbation, divide, perturbation, settle};
-use corewise_model::stall::{EventSource, Surroundings, Visit};
+use corewise_model::stall::{Surroundings, Visit};
 use corewise_model::survey::{Scope, WORST_OF_SURVEY, WORST_OF_TAIL};
-use corewise_model::{CpuSet, Gap, Machine};
 use corewise_sys::events::Recorder;
 
 use crate::watch::{Watching, surroundings};

@@ -9,9 +9,12 @@ pub mod simulated;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::experiment::{ArmStanding, ArmState, Policy, What};
-use corewise_model::trial::{Arm, Design, Experiment, Observed, Outcome, Trial, Workload, usual_repeats, usual_rest};
+use corewise_model::sample::MetricReading;
+use corewise_model::trial::{
+    Arm, Design, Experiment, LONGEST_TRIAL, Observed, Outcome, Trial, UnitLedger, Workload, revise_repeats, usual_rest,
+};
 use corewise_sys::process::boot_id;
 
 use crate::session::{Budget, seed_of_the_clock, unix_ms};
@@ -56,12 +59,29 @@ pub struct Begun {
 /// What a runner made of one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
+    /// The runs in a row that were made.
+    pub repeats: u32,
     /// What came of it.
     pub outcome: Outcome,
     /// The guards' values.
     pub guards: Vec<Option<f64>>,
+    /// How the metric and the guards were read, as [`Trial::readings`].
+    pub readings: Vec<MetricReading>,
     /// What was measured besides.
     pub observed: Observed,
+}
+
+impl Ran {
+    /// A trial that gave no value.
+    pub fn failed(why: String, output: String, observed: Observed) -> Self {
+        Self {
+            repeats: 1,
+            outcome: Outcome::Failed { why, output },
+            guards: Vec::new(),
+            readings: Vec::new(),
+            observed,
+        }
+    }
 }
 
 /// Why a runner makes no more trials.
@@ -69,19 +89,52 @@ pub struct Ran {
 pub enum Ended {
     /// It was told to stop.
     Stopped,
+    /// The budget ended between two runs of a trial.
+    OutOfTime,
     /// What is tried is not there any more, or cannot be measured: why.
     Gone(String),
 }
 
+/// How a trial is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrialRequest {
+    /// Runs in a row.
+    pub repeats: u32,
+    /// Number of the trial in the experiment; a runner derives its random choices from it.
+    pub trial: u64,
+    /// After this time no further run begins, and the trial is of those that were made. `None` if all are needed.
+    pub longest: Option<Duration>,
+    /// End of the budget. After it no further run begins, and there is no trial.
+    pub until: Option<Instant>,
+}
+
+impl TrialRequest {
+    /// Checks whether the budget is spent.
+    pub fn is_out_of_time(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+
+    /// Decides whether a trial that began at `began` gets another run after `made` runs.
+    ///
+    /// # Errors
+    /// [`Ended::OutOfTime`] if the budget ended in the middle of it.
+    pub fn needs_run(&self, made: u32, began: Instant) -> Result<bool, Ended> {
+        match made {
+            0 => Ok(self.repeats > 0),
+            made if made >= self.repeats => Ok(false),
+            _ if self.is_out_of_time() => Err(Ended::OutOfTime),
+            _ => Ok(self.longest.is_none_or(|longest| began.elapsed() < longest)),
+        }
+    }
+}
+
 /// Runs the workload: a command as processes, running processes slot by slot, a simulated one as numbers.
 pub trait Runner {
-    /// Runs it on an arm, which has this number in the experiment, so many times in a row.
-    ///
-    /// `trial` counts the trials of this experiment; what a runner varies at random, it takes from it.
+    /// Makes a trial of an arm, which has this number in the experiment.
     ///
     /// # Errors
     /// Why there is no trial, and will be none.
-    fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Result<Ran, Ended>;
+    fn run(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended>;
 
     /// Whether what it runs is running already: then one run is a trial, and none is needed before the first block.
     fn is_running(&self) -> bool {
@@ -183,7 +236,9 @@ struct Conduct<'a, W> {
     /// The time of each arm's trials, in seconds.
     spent_s: Vec<f64>,
     trials: u64,
+    /// Runs in a row of the latest block.
     repeats: Option<u32>,
+    units: UnitLedger,
     runner: &'a mut dyn Runner,
     limits: Limits<'a>,
     watcher: &'a mut W,
@@ -196,6 +251,8 @@ struct Conduct<'a, W> {
     rests_since: Instant,
     /// The longest of the last runs of each arm: what a run takes.
     run_times: Vec<Duration>,
+    /// Time of the latest run of each arm that gave a value.
+    latest: Vec<Option<Duration>>,
 }
 
 /// Why no trial came of it.
@@ -219,8 +276,8 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             design: Design::of(experiment, earlier),
             spent_s: spent_s(experiment, earlier),
             trials: earlier.len() as u64,
-            // All trials that count are made of as many runs.
-            repeats: earlier.iter().filter(|trial| trial.block > 0).map(|trial| trial.repeats).max(),
+            units: UnitLedger::from_trials(&experiment.workload, earlier),
+            repeats: earlier.iter().rfind(|trial| trial.block > 0).map(|trial| trial.repeats),
             runner,
             limits,
             watcher,
@@ -230,6 +287,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
             made: 0,
             rests_since: Instant::now(),
             run_times: vec![Duration::ZERO; experiment.arms.len()],
+            latest: vec![None; experiment.arms.len()],
         }
     }
 
@@ -269,30 +327,32 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         worse_s >= most.as_secs_f64() && tried.all(worse)
     }
 
-    /// One run of each arm that is alive, which does not count, and from which the number of repeats follows.
+    /// One run of each arm that is alive, which does not count.
     fn warm_up(&mut self) -> Result<(), Lost<W::Error>> {
         self.runner.begin_block(0);
-        let mut shortest = Duration::MAX;
         let cold = if self.runner.is_running() { Vec::new() } else { self.design.alive() };
-        for arm in cold {
-            let trial = self.trial(0, arm as u32, arm, 1)?;
-            if matches!(trial.outcome, Outcome::Value(_)) {
-                shortest = shortest.min(Duration::from_secs_f64(trial.observed.wall_s));
-            }
-        }
-        self.repeats.get_or_insert_with(|| match self.experiment.stretch {
+        cold.into_iter().try_for_each(|arm| self.trial(0, arm as u32, arm, 1).map(drop))
+    }
+
+    /// Returns how many runs in a row make the trials of the next block. They are the same for all of its arms, so that these are compared alike.
+    fn plan_repeats(&mut self, arms: &[usize]) -> u32 {
+        let planned = match self.experiment.stretch {
             Some(stretch) => stretch.runs - stretch.skipped,
             None if self.runner.is_running() => 1,
             // The mean of several runs would hide the slow ones among them.
             None if self.experiment.policy.what == What::Tail => 1,
-            None => usual_repeats(shortest),
-        });
-        Ok(())
+            None => {
+                let latest: Vec<Duration> = arms.iter().filter_map(|arm| self.latest[*arm]).collect();
+                revise_repeats(&latest, self.repeats)
+            }
+        };
+        self.repeats = Some(planned);
+        planned
     }
 
     fn block(&mut self) -> Result<(), Lost<W::Error>> {
         let order = self.design.next_block(self.experiment.seed);
-        let (number, repeats) = (self.design.blocks() + 1, self.repeats.unwrap_or(1));
+        let (number, repeats) = (self.design.blocks() + 1, self.plan_repeats(&order));
         self.runner.begin_block(number);
         self.rests_since = Instant::now();
         let mut trials = Vec::new();
@@ -322,15 +382,22 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         self.pause()?;
         let started_unix_ms = unix_ms();
         let ran = self.run(arm, if block > 0 { self.skipped() } else { 0 }, repeats);
-        let Ran { outcome, guards, observed } = ran.map_err(|ended| {
+        let Ran { repeats, outcome, guards, readings, observed } = ran.map_err(|ended| {
             Lost::Over(match ended {
                 Ended::Stopped => Ending::Stopped,
+                Ended::OutOfTime => Ending::Budget,
                 Ended::Gone(why) => Ending::Gone(why),
             })
         })?;
         self.rests_since = Instant::now();
         self.run_times[arm] = Duration::from_secs_f64(observed.wall_s.max(0.0));
-        let trial = Trial { block, place, arm, started_unix_ms, boot: self.boot, repeats, outcome, guards, observed };
+        if matches!(outcome, Outcome::Value(_)) {
+            self.latest[arm] = Some(self.run_times[arm]);
+        }
+        let boot = self.boot;
+        let mut trial =
+            Trial { block, place, arm, started_unix_ms, boot, repeats, outcome, guards, readings, observed };
+        self.units.unify(&mut trial);
         self.trials += 1;
         self.spent_s[arm] += trial.observed.wall_s;
         self.made += 1;
@@ -344,16 +411,25 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         self.experiment.stretch.map_or(0, |stretch| stretch.skipped)
     }
 
-    /// Runs an arm; where some runs come first that do not count, the one that fails among them is what came of it.
+    /// Runs an arm. If runs come first that do not count and one of them fails, that is the outcome.
     fn run(&mut self, arm: usize, skipped: u32, repeats: u32) -> Result<Ran, Ended> {
         let place = &self.experiment.arms[arm];
+        let request = TrialRequest {
+            repeats,
+            trial: self.trials,
+            longest: self.experiment.stretch.is_none().then_some(LONGEST_TRIAL),
+            until: self.budget.left().map(|left| Instant::now() + left),
+        };
         if skipped > 0 {
-            let first = self.runner.run(place, arm, skipped, self.trials)?;
+            let first = self.runner.run(place, arm, TrialRequest { repeats: skipped, ..request })?;
             if matches!(first.outcome, Outcome::Failed { .. }) {
                 return Ok(first);
             }
+            if request.is_out_of_time() {
+                return Err(Ended::OutOfTime);
+            }
         }
-        self.runner.run(place, arm, repeats, self.trials)
+        self.runner.run(place, arm, request)
     }
 
     fn time(&self) -> Time {

@@ -11,11 +11,11 @@ pub mod simulated;
 
 use std::time::Duration;
 
+use corewise_machine::{CpuSet, Gap};
 use corewise_model::clock::Clock;
 use corewise_model::links::What;
 use corewise_model::links::explore::Limits;
 use corewise_model::links::map::{Origin, Spoiled};
-use corewise_model::{CpuSet, Gap};
 
 pub use mapping::map;
 pub use pairs::reach;

@@ -9,11 +9,12 @@ mod measured;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use corewise_machine::suggested_command;
+use corewise_machine::{CpuSet, Gap, Machine};
 use corewise_model::clock::Clock;
 use corewise_model::links::map::{Origin, Provenance};
 use corewise_model::memory::plan::{PAUSES_NS, Plan, Seen, Visit, buffer_bytes, caches_bytes};
 use corewise_model::memory::{Bandwidth, Cell, Curve, MemoryMap, Pages, Point, Staircase, Step};
-use corewise_model::{CpuSet, Gap, Machine};
 
 use crate::session::{Budget, Progress, Session, unix_ms};
 pub use described::Simulated;
@@ -124,7 +125,7 @@ pub fn map(
 
 fn too_short() -> Gap {
     Gap::new("part of the map", "the budget ended before everything was visited once")
-        .cured_by("corewise memory --budget 5m")
+        .cured_by(suggested_command::memory_longer("5m"))
 }
 
 /// Makes the visits of a round; false where the session ended before the last of them.

@@ -8,9 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use corewise_model::Machine;
-use corewise_model::watch::{Frame, Frames, Holds, InterruptLook, Look, SourceNow, Struck, ThreadLook};
-use corewise_model::worth::Speed;
+use corewise_machine::Machine;
+use corewise_machine::thread::ThreadLook;
+use corewise_machine::worth::Speed;
+use corewise_model::watch::{Frame, Frames, Holds, InterruptLook, Look, SourceNow, Struck};
 use corewise_sys::clock_rates::ClockRates;
 use corewise_sys::interrupts::Interrupts;
 use corewise_sys::task;
@@ -210,7 +211,7 @@ mod tests {
         let mut monitor = Monitor::new(&machine, speeds(&machine, None)).unwrap();
         let subject = Subject { processes: vec![std::process::id()], ..Subject::default() };
         let first = monitor.look(&subject, None).unwrap();
-        assert_eq!(first.cpus.iter().map(|cpu| cpu.cpu).collect::<corewise_model::CpuSet>(), machine.online);
+        assert_eq!(first.cpus.iter().map(|cpu| cpu.cpu).collect::<corewise_machine::CpuSet>(), machine.online);
         std::thread::sleep(Duration::from_millis(30));
         let second = monitor.look(&subject, None).unwrap();
         assert!(second.elapsed_s >= 0.03 && second.cpus.iter().any(|cpu| cpu.shares.is_some()), "{second:?}");

@@ -4,14 +4,15 @@
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 
-use corewise_model::machine::MemoryCost;
-use corewise_model::placement::hold::{Role, Threads};
-use corewise_model::placement::memory::{MemoryPolicy, Mode};
-use corewise_model::placement::roles::TypedRole;
-use corewise_model::placement::{Context, Expression, LeftOut, PlacementError, Resolution};
+use corewise_machine::machine::MemoryCost;
+use corewise_machine::placement::hold::{Role, Threads};
+use corewise_machine::placement::memory::{MemoryPolicy, Mode};
+use corewise_machine::placement::roles::TypedRole;
+use corewise_machine::placement::{Context, Expression, LeftOut, PlacementError, Resolution};
+use corewise_machine::suggested_command;
+use corewise_machine::worth::WorthNow;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::trial::ArmMemory;
-use corewise_model::worth::WorthNow;
-use corewise_model::{CpuSet, Machine};
 use corewise_sys::memory_policy::{self, Policy};
 use corewise_sys::{affinity, cpuset};
 
@@ -225,7 +226,9 @@ impl PlacingError {
             }
             Self::Unusable { reachable: None, .. } => "Nothing was started.".to_owned(),
             Self::Role { .. } => "The cpus of a role must be inside those of --on.".to_owned(),
-            Self::Nodes { .. } => "`corewise topology` shows the nodes and their memory.".to_owned(),
+            Self::Nodes { .. } => {
+                format!("{} shows the nodes and their memory.", suggested_command::topology().mention())
+            }
             Self::Memory { since: Some(since), .. } => format!("It needs Linux {since} or newer."),
             Self::Memory { since: None, error, .. } if error.kind() == ErrorKind::Unsupported => {
                 "Without --memory, memory comes from the node of the thread that first touches it.".to_owned()
@@ -235,7 +238,10 @@ impl PlacingError {
             }
             Self::Changed { .. } => "Its cpus or its cpuset have just changed; try again.".to_owned(),
             Self::Mask { error, .. } if error.kind() == ErrorKind::Unsupported => {
-                "Nothing was started. `corewise run --soft` prefers cpus of several groups.".to_owned()
+                format!(
+                    "Nothing was started. {} prefers cpus of several groups.",
+                    suggested_command::run_softly().mention()
+                )
             }
             Self::Mask { .. } | Self::Unreadable(_) => return None,
         })

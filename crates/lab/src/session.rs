@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use corewise_machine::random::Random;
 use corewise_model::clock::Clock as ClockFacts;
-use corewise_model::stats::random::Random;
 use corewise_sys::clock::Clock;
 
 /// How far a session has come.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use corewise_model::CpuSet;
-use corewise_model::event::Event;
+use corewise_machine::CpuSet;
+use corewise_machine::event::Event;
 use corewise_sys::events::{Drained, Enabled, Interest, Stream};
 use corewise_sys::thread::monotonic_raw_ns;
 

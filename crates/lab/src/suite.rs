@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::experiment::Policy;
 use corewise_model::suite::results::RowResult;
 use corewise_model::suite::{BUILT_IN, Benchmark, Part, Suite};
 use corewise_model::trial::{self, Arm, Experiment, Trial, Workload, race};
-use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::file_place::FileOrigin;
+use corewise_sys::input::{Input, InputKind};
 use corewise_sys::installed::is_installed;
 use tempfile::TempDir;
 
@@ -77,8 +78,8 @@ pub struct Source {
     pub folder: PathBuf,
     /// Its text.
     pub text: String,
-    /// Who else can have written it, as [`Input::writers`] says: it contains commands.
-    pub writers: Option<String>,
+    /// The origin of its file, since it contains commands; `None` for a built-in one.
+    pub origin: Option<FileOrigin>,
 }
 
 /// The suite of a file, or one of those that corewise holds.
@@ -88,15 +89,15 @@ pub struct Source {
 pub fn read(file: &str) -> Result<Source, LabError> {
     let path = Path::new(file);
     let held = BUILT_IN.iter().find(|(name, _)| *name == file);
-    let read = Input::open(path, SETTINGS_BYTES).and_then(|input| Ok((input.writers(), input.text()?)));
-    let (writers, text) = match (read, held) {
-        (Ok(read), _) => read,
-        (Err(_), Some((_, text))) => (None, (*text).to_owned()),
+    let read = Input::open(path, InputKind::Suite).and_then(Input::text_with_origin);
+    let (text, origin) = match (read, held) {
+        (Ok((text, origin)), _) => (text, Some(origin)),
+        (Err(_), Some((_, text))) => ((*text).to_owned(), None),
         (Err(source), None) => return Err(source.into()),
     };
-    let folder = dunce::canonicalize(path).ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
+    let folder = origin.as_ref().and_then(|origin| origin.path().parent()).map(Path::to_owned).unwrap_or_default();
     let suite = Suite::parse(&text).map_err(|source| LabError::Suite { file: file.to_owned(), source })?;
-    Ok(Source { suite, folder, text, writers })
+    Ok(Source { suite, folder, text, origin })
 }
 
 /// The programs of a benchmark that are not installed; those that are named by a path are looked for from the suite's folder.
@@ -146,7 +147,7 @@ impl SuitePlan<'_> {
         part.is_some_and(|part| part.benchmark == benchmark.name && part.setup == benchmark.setup)
             && experiment.workload.timeout_s == benchmark.timeout_s
             && experiment.workload.metric_file == benchmark.metric_file
-            && experiment.workload.metric.is_same_as(&benchmark.metric())
+            && experiment.workload.metric == benchmark.metric()
             && experiment.workload.command == self.command(benchmark)
     }
 

@@ -10,9 +10,10 @@ pub mod tail;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use corewise_machine::{CpuSet, Gap, Machine};
+use corewise_model::Survey;
 use corewise_model::links::Links;
 use corewise_model::survey::{Provenance, Recording, Scope};
-use corewise_model::{CpuSet, Gap, Machine, Survey};
 use corewise_sys::clock::Clock;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::cpuset;
@@ -99,7 +100,7 @@ fn made(
         None => session.rounds(rounds, &mut [&mut Look(&mut tail)]),
     };
 
-    let cure = cure(scope, plan.budget);
+    let cure = cure(plan.budget);
     if !session.budget.is_stopped() {
         gaps.extend(missed(rounds, made, links.as_ref().map_or(0, LinkProbe::waiting), &cure));
     }
@@ -161,10 +162,9 @@ impl Start {
     }
 }
 
-/// What gives a session twice the time.
-fn cure(scope: Scope, budget: Duration) -> String {
-    let option = if scope.is_machine() { "--budget" } else { "--for" };
-    format!("{option} {}s", (budget.as_secs_f64() * 2.0).ceil().max(1.0))
+/// The option that doubles the budget.
+fn cure(budget: Duration) -> String {
+    format!("--budget {}s", (budget.as_secs_f64() * 2.0).ceil().max(1.0))
 }
 
 /// What the budget was too short for: rounds, and pairs that wait for their first visit.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use corewise_model::event::{Event, What};
-use corewise_model::stall::{self, EventSource, Surroundings};
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::event::{Event, EventSource, What};
+use corewise_machine::{CpuSet, Gap};
+use corewise_model::stall::{self, Surroundings};
 use corewise_sys::events::{Drained, Enabled, Interest, Recorder, Stream};
 use corewise_sys::interrupts::Source;
 use corewise_sys::open_files::{OpenFiles, are_too_many};

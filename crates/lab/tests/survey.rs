@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use corewise_lab::session::Progress;
 use corewise_lab::survey::{Plan, TailPlan};
-use corewise_model::assemble::assemble;
-use corewise_model::facts::{CpuFacts, MachineFacts};
-use corewise_model::{CpuSet, Machine, Survey};
+use corewise_machine::assemble::assemble;
+use corewise_machine::facts::{CpuFacts, MachineFacts};
+use corewise_machine::{CpuSet, Machine};
+use corewise_model::Survey;
 use corewise_sys::affinity;
 
 fn machine() -> Machine {

@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p corewise-model --example false_calls [SURVEYS]` prints the tables of docs/measurements.md.
 
+use corewise_machine::{CpuSet, Machine, generate};
 use corewise_model::finding::Topic;
-use corewise_model::simulate::{self, Noise, Truth, survey};
+use corewise_model::simulate::{Noise, Truth, survey};
 use corewise_model::survey::conclude::conclude;
-use corewise_model::{CpuSet, Machine};
 
 const QUIET: Truth = Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
 
@@ -42,5 +42,5 @@ fn shares(cpus: u32, rounds: u32, noise: Noise, surveys: u64, truth: impl Fn(u32
 }
 
 fn machine(cpus: u32) -> Machine {
-    simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)])
+    generate::machine(cpus, false, &[(CpuSet::first(cpus), 32)])
 }

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use corewise_machine::machine_file::line_of;
+use corewise_machine::{CpuSet, Level, Machine};
 use serde::Deserialize;
-
-use crate::machine_file::line_of;
-use crate::{CpuSet, Level, Machine};
 
 /// An article's experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -176,8 +175,8 @@ pub const BUILT_IN: [(&str, &str); 5] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine_file::{self, Found};
     use crate::simulate::layout::Layout;
+    use corewise_machine::machine_file::{self, Found};
 
     fn held(name: &str) -> Article {
         Article::parse(BUILT_IN.iter().find(|(held, _)| *held == name).unwrap().1).unwrap()

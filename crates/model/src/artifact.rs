@@ -1,11 +1,14 @@
 //! What is kept: a value that says what was measured, on which machine, when, and in one line for lists.
 
+mod number;
+
+use corewise_machine::Machine;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::Machine;
 use crate::followed::Followed;
+pub(crate) use number::check_numbers;
 
 /// Anything measured that is stored: a survey, a map of links, an experiment. It holds what was observed; what that shows
 /// is computed anew each time. A new kind implements this trait, and store, lists and documents take it as it is.

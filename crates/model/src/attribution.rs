@@ -13,6 +13,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+use corewise_machine::event::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,6 @@ pub use senders::Sender;
 pub use settle::settle;
 pub use summary::{CauseSummary, CpuStalls, Timeline};
 
-use crate::event::Source;
 use crate::stall::Stall;
 
 /// Who took time.

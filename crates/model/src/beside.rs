@@ -11,15 +11,15 @@ mod sums;
 mod tests;
 mod thread;
 
+use corewise_machine::counts::Count;
+use corewise_machine::event::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use follow::Follow;
 
 use crate::attribution::{Cause, Part};
-use crate::event::Source;
 use crate::histogram::Histogram;
-use crate::survey::Count;
 
 /// What interrupted a program, by the kernel's events.
 ///

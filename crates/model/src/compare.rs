@@ -20,12 +20,12 @@ mod links;
 mod machine;
 mod surveys;
 
+use corewise_machine::{CpuSet, Gap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::links::Relation;
 use crate::stats::order::{median, median_interval};
-use crate::{CpuSet, Gap};
 pub use surveys::compare;
 
 /// The confidence of each interval.

@@ -3,13 +3,18 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Artifact, Origin, Summary};
+use crate::artifact::{Artifact, Origin, Summary, check_numbers};
 use crate::experiment::{ArmStanding, ArmVerdict, Standing, What};
 use crate::followed::Followed;
-use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, standing, threads};
+use crate::quantity::{QuantityUnit, QuotedQuantity};
+use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, metric_units, standing, threads};
 
-/// An experiment of more blocks is none.
-const MOST_BLOCKS: u32 = 1_000_000;
+/// Most trials of all placements, times those of the one that has most: what judging them takes grows like this.
+const MOST_WORK: usize = 50_000_000;
+/// Most guards, times trials.
+const MOST_GUARDED: usize = 200_000;
+/// Blocks that may have ended before their first trial, and have none.
+const MOST_EMPTY_BLOCKS: usize = 1_000;
 
 /// An experiment and its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +30,10 @@ pub struct Conducted {
 pub struct ExperimentConclusions {
     /// The verdict, each placement's part in it, and the checks on the experiment itself.
     pub standing: Standing,
+    /// The unit of the metric's values in all trials, and of the medians; empty for bare numbers.
+    pub unit: QuantityUnit,
+    /// The units of the guards' values.
+    pub guard_units: Vec<QuantityUnit>,
     /// What the verdicts rest on, in the metric's own unit and as ratios; absent for numbers of threads, and where slow runs decide, which have no
     /// ratio.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,11 +114,21 @@ impl Artifact for Conducted {
     fn check(&self) -> Result<(), String> {
         let Self { experiment, trials } = self;
         experiment.check()?;
-        let arms = experiment.arms.len();
-        match trials.iter().position(|trial| trial.arm >= arms || trial.block > MOST_BLOCKS) {
-            Some(at) => Err(format!("trial {at} is none of its placements or blocks")),
-            None => Ok(()),
+        check_numbers(self)?;
+        let mut of_arms = vec![0_usize; experiment.arms.len()];
+        let most_blocks = trials.len() + MOST_EMPTY_BLOCKS;
+        for (at, trial) in trials.iter().enumerate() {
+            match of_arms.get_mut(trial.arm) {
+                Some(trials) if trial.block as usize <= most_blocks => *trials += 1,
+                _ => return Err(format!("trial {at} is none of its placements or blocks")),
+            }
         }
+        let most = of_arms.into_iter().max().unwrap_or_default();
+        if trials.len() * most > MOST_WORK || trials.len() * experiment.workload.guards.len() > MOST_GUARDED {
+            return Err("it has too many trials".to_owned());
+        }
+        let mut runs = trials.iter().flat_map(|trial| &trial.readings).flat_map(|reading| &reading.runs);
+        if runs.all(QuotedQuantity::is_bounded) { Ok(()) } else { Err("one of its lines is too long".to_owned()) }
     }
 
     fn origin(&self) -> Origin<'_> {
@@ -128,7 +147,9 @@ impl Artifact for Conducted {
         let (standing, threads) = (standing(experiment, trials), threads(experiment, trials));
         let has_ratios = threads.is_none() && experiment.policy.what != What::Tail;
         let numbers = has_ratios.then(|| Numbers::of(experiment, trials, &standing));
-        ExperimentConclusions { standing, numbers, threads }
+        let mut units = metric_units(experiment, trials);
+        let unit = units.remove(0);
+        ExperimentConclusions { standing, unit, guard_units: units, numbers, threads }
     }
 
     /// What each placement changes, with its any-time interval. Numbers of threads are not followed: which is best is no number of one of them.
@@ -160,3 +181,6 @@ impl Artifact for Conducted {
         other.what == self.what()
     }
 }
+
+#[cfg(test)]
+mod tests;

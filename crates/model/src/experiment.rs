@@ -19,10 +19,9 @@ mod standing;
 mod tests;
 mod threads;
 
+use corewise_machine::random::Random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::stats::random::Random;
 
 pub(crate) use effect::effect;
 pub use evidence::{Evidence, Wealth};

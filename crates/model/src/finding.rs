@@ -1,12 +1,13 @@
 //! What findings are made of: a statement, the numbers behind it, and what to do next.
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CpuSet;
+use corewise_machine::SuggestedCommand;
 
 /// One thing that a test showed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// What it is about.
     pub topic: Topic,
@@ -18,7 +19,7 @@ pub struct Finding {
     pub advice: String,
     /// A command that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
+    pub command: Option<SuggestedCommand>,
     /// The numbers behind the statement, the first being the one that decided.
     pub effects: Vec<Effect>,
 }

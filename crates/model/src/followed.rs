@@ -23,11 +23,13 @@ impl Followed {
 
 #[cfg(test)]
 mod tests {
+    use crate::Artifact as _;
     use crate::conducted::Conducted;
     use crate::experiment::Policy;
-    use crate::simulate::{Noise, Truth, machine, survey};
+    use crate::simulate::{Noise, Truth, survey};
     use crate::trial::{Arm, Experiment, Metric, Outcome, Trial, Workload};
-    use crate::{Artifact as _, CpuSet};
+    use corewise_machine::CpuSet;
+    use corewise_machine::generate::machine;
 
     #[test]
     fn a_survey_is_followed_by_its_worst_cpu_and_its_median_cpu() {

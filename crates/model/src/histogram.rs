@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use hdrhistogram::Histogram as Hdr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use export::{Interval, hlog};
@@ -26,6 +27,11 @@ pub struct Histogram {
     nanoseconds_per_tick: f64,
     ticks: Ticks,
 }
+
+/// The longest tick of a clock, in nanoseconds: the longest recorded duration in nanoseconds still fits into 63 bits then.
+const LONGEST_TICK_NS: f64 = 1e6;
+/// The shortest tick of a clock, in nanoseconds: a thousandth of that of any processor.
+const SHORTEST_TICK_NS: f64 = 1e-5;
 
 /// How often each bucket was struck.
 #[derive(Clone, Debug)]
@@ -249,6 +255,9 @@ impl Serialize for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let sparse = Sparse::deserialize(deserializer)?;
+        if !(SHORTEST_TICK_NS..=LONGEST_TICK_NS).contains(&sparse.nanoseconds_per_tick) {
+            return Err(D::Error::custom(format_args!("{} ns is no tick of a clock", sparse.nanoseconds_per_tick)));
+        }
         let mut histogram = Self::collecting(sparse.nanoseconds_per_tick);
         if let Ticks::Collected(struck) = &mut histogram.ticks {
             sparse.counts.iter().for_each(|(ticks, count)| add(struck, *ticks, *count));
@@ -299,7 +308,7 @@ mod tests {
     #[test]
     fn what_is_collected_answers_as_what_is_recorded() {
         let (mut recorded, mut collected) = (Histogram::new(0.5), Histogram::collecting(0.5));
-        let mut random = crate::stats::random::Random::new(1);
+        let mut random = corewise_machine::random::Random::new(1);
         for _ in 0..20_000 {
             let ticks = random.bits() >> (24 + random.bits() % 40);
             recorded.record(ticks);
@@ -327,6 +336,17 @@ mod tests {
         assert_eq!(twice, recorded);
         recorded.clear();
         assert_eq!(recorded, Histogram::collecting(0.5));
+    }
+
+    #[test]
+    fn a_tick_that_no_clock_has_is_refused() {
+        let read = |tick: &str| {
+            serde_json::from_str::<Histogram>(&format!(r#"{{"nanoseconds_per_tick":{tick},"counts":[[3,1]]}}"#))
+        };
+        for tick in ["0", "-1", "1e-300", "1e300", "null"] {
+            assert!(read(tick).is_err(), "{tick}");
+        }
+        assert_eq!(read("0.25").unwrap().count(), 1);
     }
 
     /// Of readings with steps of 26 ticks, the plain median of 1,000 true durations of 740 ticks is 728 or 754.

@@ -17,16 +17,16 @@ mod what;
 
 use std::collections::BTreeMap;
 
+use corewise_machine::{CpuSet, Gap, Level, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::order::median;
-use crate::{CpuSet, Gap, Level, Machine};
 pub use map::LinkMap;
 pub use matrix::Matrix;
 pub use modes::modes;
 pub use pair::Pair;
-pub use what::{MESSAGE_BYTES, Slots, What};
+pub use what::{MESSAGE_BYTES, What};
 
 /// What pairs of cpus cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -176,6 +176,36 @@ fn brief(cost: f64) -> String {
     if cost < 9.95 { format!("{cost:.1}") } else { format!("{cost:.0}") }
 }
 
+/// Shortest and longest cost of a pair that a map from a file may have, in nanoseconds or cycles: a picosecond and a second.
+const COSTS: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
+/// Most cells of all tables of pairs that are in memory at once: two ways to talk on a machine of [`map::MOST_CPUS`].
+const MOST_CELLS: usize = 2 * map::MOST_CPUS * map::MOST_CPUS;
+
+/// Checks pairs that come from a file: cpus of the machine, and costs that can be.
+pub(crate) fn check_pairs<'a>(pairs: impl IntoIterator<Item = &'a Pair>, cpus: &CpuSet) -> Result<(), String> {
+    for pair in pairs {
+        let (a, b) = (pair.a, pair.b);
+        if a >= b || !cpus.contains(a) || !cpus.contains(b) {
+            return Err(format!("{a} and {b} are not a pair of its cpus"));
+        }
+        if pair.visits_ns().iter().chain(pair.back_ns()).any(|cost| !COSTS.contains(cost)) {
+            return Err(format!("cpus {a} and {b} have an impossible cost"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that tables of all pairs of some cpus, one for each way to talk, fit into memory.
+pub(crate) fn check_width(cpus: usize, series: usize) -> Result<(), String> {
+    match cpus {
+        _ if cpus > map::MOST_CPUS => Err(format!("it has {cpus} cpus, and at most {} are supported", map::MOST_CPUS)),
+        _ if cpus * cpus * series > MOST_CELLS => {
+            Err(format!("it has too many ways to talk for {cpus} cpus: {series}"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The cpus that appear in at least one measured pair.
 pub fn cpus(links: &Links) -> CpuSet {
     links.pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect()
@@ -184,8 +214,8 @@ pub fn cpus(links: &Links) -> CpuSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Node;
-    use crate::machine_file::{Found, find};
+    use corewise_machine::machine::Node;
+    use corewise_machine::machine_file::{Found, find};
 
     /// The relations of the first cpu with the others of a machine that is held, each once, in the order of the cpus.
     fn relations(machine: &str) -> Vec<Relation> {

@@ -11,14 +11,15 @@ pub mod import;
 pub mod levels;
 pub mod plan;
 
+use corewise_machine::{CpuSet, Gap, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::artifact::{Origin, count};
+use crate::artifact::{Origin, check_numbers, count};
 use crate::clock::Clock;
 use crate::followed::Followed;
 use crate::links::map::Provenance;
-use crate::{Artifact, CpuSet, Gap, Machine, links};
+use crate::{Artifact, links};
 use conclude::MemoryConclusions;
 use estimate::Estimate;
 
@@ -166,8 +167,10 @@ pub struct Point {
     pub visits_ns: Vec<f64>,
 }
 
-/// A map of more cells is none.
-const MOST_CELLS: usize = 1 << 16;
+/// Most cells that a map may have measured: [`plan`] visits some of each distance, and a table of another tool has the square of its nodes.
+const MOST_CELLS: usize = 4096;
+/// Most pairs of a last-level cache and a node on its machine: a cost is concluded for each.
+const MOST_COSTS: usize = 1 << 14;
 
 impl MemoryMap {
     /// The cell of an initiator's cpu and a node.
@@ -205,6 +208,10 @@ impl Artifact for MemoryMap {
 
     fn check(&self) -> Result<(), String> {
         self.machine.check()?;
+        check_numbers(self)?;
+        if self.machine.llcs.len() * self.machine.nodes.len() > MOST_COSTS {
+            return Err("its machine has too many caches and nodes".to_owned());
+        }
         if self.cells.len() > MOST_CELLS || self.staircases.len() > MOST_CELLS || self.curves.len() > MOST_CELLS {
             return Err(format!("it has more than {MOST_CELLS} cells"));
         }

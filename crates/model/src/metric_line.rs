@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::quantity::{QuantityUnit, is_time_word};
+
 /// "metric NAME VALUE": the name is of letters, digits, `_`, `.` and `-` and carries its unit; the value is a decimal number. It stands on a line
 /// of its own. Whether more is better is in the name's words ([`more_is_better`]); one that says nothing is a cost.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,14 +57,14 @@ const MORE: [&str; 27] = [
     "ipc",
 ];
 
-/// Words of which less is better; where both stand, as in "error rate", these decide.
-const LESS: [&str; 37] = [
-    "ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "minute", "minutes", "time", "wall", "elapsed",
-    "duration", "latency", "delay", "jitter", "stall", "stalls", "error", "errors", "miss", "misses", "fault",
-    "faults", "retries", "drops", "dropped", "lost", "cost", "cycles", "cpi", "joules", "watts", "tail", "overruns",
+/// Words of which less is better, beside units of time; where both stand, as in "error rate", these decide.
+const LESS: [&str; 26] = [
+    "time", "wall", "elapsed", "duration", "latency", "delay", "jitter", "stall", "stalls", "error", "errors", "miss",
+    "misses", "fault", "faults", "retries", "drops", "dropped", "lost", "cost", "cycles", "cpi", "joules", "watts",
+    "tail", "overruns",
 ];
 
-/// Whether more of a metric is better, by the words of its name and of the pattern that finds it; absent where they do not say, or
+/// Whether more of a metric is better, by the words and the unit of its name and of the pattern that finds it; `None` if they do not say, or
 /// contradict each other. "frames/s" is a rate, and so is "events per second".
 pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
     let by_words = |text: &str| {
@@ -89,7 +91,7 @@ pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
         if is_rate {
             return Some(true);
         }
-        let less = words().any(|word| LESS.contains(&word) || is_percentile(word));
+        let less = words().any(|word| LESS.contains(&word) || is_time_word(word) || is_percentile(word));
         let more = words().any(|word| MORE.contains(&word));
         match (more, less) {
             (true, false) => Some(true),
@@ -97,22 +99,26 @@ pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
             _ => None,
         }
     };
-    by_words(name).or_else(|| by_words(pattern))
+    let by_unit = |unit: QuantityUnit| match () {
+        () if unit.is_time() => Some(false),
+        () if unit.is_rate() => Some(true),
+        () => None,
+    };
+    by_words(name).or_else(|| by_unit(QuantityUnit::of_name(name))).or_else(|| by_words(pattern))
 }
 
-/// The regular expression that finds the number of a name in a line, whichever way it is written: "metric NAME 12.3", "NAME: 12.3", "NAME=12.3",
-/// "NAME 12.3 unit", `"NAME": 12.3` (JSON). The name is whole: no letter, digit, `_`, `.` or `-` comes before it, and a quotation mark, a colon, an equals
-/// sign or a space comes behind it. So is the number: thousands may have commas, and "1,5", "12:30" and "1.2.3" are none.
+/// The regular expression that finds where the number of a name begins in a line, whichever way it is written: "metric NAME 12.3", "NAME: 12.3 ms",
+/// "NAME=12.3k", "NAME (ms): 12.3", `"NAME": 12.3` (JSON). The name is whole: no letter, digit, `_`, `.` or `-` comes before it, and a quotation mark, a
+/// bracket, a colon, an equals sign or a space comes behind it. What the number is, [`crate::quantity`] reads.
 pub fn pattern(name: &str) -> String {
-    const NUMBER: &str = r"[-+]?(?:[0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?";
+    const BRACKETS: &str = r"(?:\s*[(\[][^()\[\]]{1,24}[)\]])?";
     let name = regex_lite::escape(name);
-    format!(r#"(?:^|[^A-Za-z0-9_.-]){name}["']?(?:\s*[:=]\s*|\s+)["']?({NUMBER})(?:$|[^0-9.,:]|[.,:](?:$|[^0-9]))"#)
+    format!(r#"(?:^|[^A-Za-z0-9_.-]){name}["']?{BRACKETS}(?:\s*[:=]\s*|\s+)["']?([-+−]?\.?[0-9])"#)
 }
 
-/// Whether a pattern is one that finds a name alone: that of [`pattern`], or what it was in earlier versions, as stored experiments have it.
+/// Whether a pattern is the one that finds a name alone.
 pub fn is_by_name(name: &str, pattern: &str) -> bool {
-    let earlier = || format!("^metric {} ([-+.0-9eE]+)$", name.replace('.', "\\."));
-    pattern == self::pattern(name) || pattern == earlier()
+    pattern == self::pattern(name)
 }
 
 impl fmt::Display for MetricLine {
@@ -124,6 +130,8 @@ impl fmt::Display for MetricLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quantity::MeasuredQuantity;
+    use crate::sample::Finder;
 
     #[test]
     fn names_and_units_say_whether_more_is_better() {
@@ -149,6 +157,8 @@ mod tests {
             "errors/s",
             "total_seconds",
             "tail",
+            "x usec",
+            "x (h)",
         ];
         for (names, expected) in [(&more[..], true), (&less[..], false)] {
             for name in names {
@@ -169,21 +179,21 @@ mod tests {
         let line = MetricLine::new("p99.9_ns", 1234.5).to_string();
         assert_eq!(line, "metric p99.9_ns 1234.5");
         let found = |name: &str, line: &str| {
-            let finder = regex_lite::Regex::new(&pattern(name)).unwrap();
-            finder.captures(line).and_then(|found| found[1].parse::<f64>().ok())
+            let finder = Finder::for_metric(name, &pattern(name)).unwrap();
+            finder.find(line).map(|found| found.unwrap().quantity)
         };
-        assert_eq!(found("p99.9_ns", &line), Some(1234.5));
+        let nanoseconds = MeasuredQuantity { value: 1234.5, unit: QuantityUnit::of_name("x_ns") };
+        assert_eq!(found("p99.9_ns", &line), Some(nanoseconds), "the name carries the unit");
         assert_eq!(found("p99.9_ns", "metric p99a9_ns 1"), None, "a dot is a dot");
         assert_eq!(found("p99", &line), None);
         for value in [0.0, -1.5, 1e-300, 12_345_678.9, f64::MAX] {
-            assert_eq!(found("x", &MetricLine::new("x", value).to_string()), Some(value));
+            assert_eq!(found("x", &MetricLine::new("x", value).to_string()), Some(MeasuredQuantity::bare(value)));
         }
     }
 
     #[test]
-    fn a_pattern_of_an_earlier_version_is_still_that_of_the_name() {
+    fn a_pattern_by_name_is_known() {
         assert!(is_by_name("p99.9_ns", &pattern("p99.9_ns")));
-        assert!(is_by_name("p99.9_ns", r"^metric p99\.9_ns ([-+.0-9eE]+)$"));
         assert!(!is_by_name("p99", &pattern("p50")) && !is_by_name("p99", "p99: ([0-9]+)"));
     }
 
@@ -191,30 +201,36 @@ mod tests {
     #[test]
     fn a_name_is_found_however_its_number_is_written() {
         let found = |name: &str, line: &str| {
-            crate::sample::Finder::new(&pattern(name)).unwrap().find(line).map(|number| number.unwrap())
+            let found = Finder::for_metric(name, &pattern(name)).unwrap().find(line);
+            found.map(|found| found.map(|found| found.quantity.to_string()).map_err(|error| error.to_string()))
         };
         let lines = [
-            "fps: 60.5",
-            "fps=60.5",
-            "fps = 60.5 frames",
-            "fps 60.5",
-            "mean fps:60.5ms,",
-            r#"{"time": 1, "fps": 60.5, "p99": 3}"#,
-            r#""fps":"60.5""#,
-            "fps: 60.5.",
-            "\tfps\t60.5",
+            ("fps: 60.5", "60.5"),
+            ("fps=60.5", "60.5"),
+            ("fps = 60.5 frames", "60.5 frames"),
+            ("fps 60.5", "60.5"),
+            ("mean fps:60.5ms,", "60.5 ms"),
+            (r#"{"time": 1, "fps": 60.5, "p99": 3}"#, "60.5"),
+            (r#""fps":"60.5""#, "60.5"),
+            ("fps: 60.5.", "60.5"),
+            ("\tfps\t60.5", "60.5"),
+            ("fps (Hz): 60.5", "60.5 Hz"),
+            ("fps [1/s] 60.5", "60.5"),
         ];
-        for line in lines {
-            assert_eq!(found("fps", line), Some(60.5), "{line}");
+        for (line, expected) in lines {
+            assert_eq!(found("fps", line), Some(Ok(expected.to_owned())), "{line}");
         }
-        for line in
-            ["fps", "fps:", "fps 1,5", "fps 12:30", "fps 1.2.3", "fps2 60.5", "my_fps 60.5", "fps60.5", "fps of 60"]
-        {
+        for line in ["fps", "fps:", "fps2 60.5", "my_fps 60.5", "fps60.5", "fps of 60", "fps: n/a"] {
             assert_eq!(found("fps", line), None, "{line}");
         }
-        assert_eq!(found("Requests/sec", "Requests/sec:  12,345.67"), Some(12_345.67));
-        assert_eq!(found("error rate", "error rate: -1.5e-3 %"), Some(-0.001_5));
-        assert_eq!(found("x", "x: .5"), Some(0.5));
+        for line in ["fps 1,5", "fps 1.2.3", "fps 1.234,5", "fps: 7e2e3", "fps 12:3"] {
+            let message = found("fps", line).unwrap().unwrap_err();
+            assert!(message.contains("which is not a "), "{line}: {message}");
+        }
+        let found = |name: &str, line: &str| found(name, line).unwrap().unwrap();
+        assert_eq!(found("Requests/sec", "Requests/sec:  12,345.67"), "12345.67 Requests/s");
+        assert_eq!(found("error rate", "error rate: -1.5e-3 %"), "-0.0015%");
+        assert_eq!(found("x", "x: .5"), "0.5");
     }
 
     #[test]

@@ -10,10 +10,10 @@ mod spectrum;
 mod tests;
 mod track;
 
+use corewise_machine::random::Random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::random::Random;
 use fold::Fold;
 use spectrum::Peak;
 use track::{Track, tracks};

@@ -4,13 +4,54 @@
 //! anything: texts, times and the kernel's accounts come as values.
 
 mod finder;
+mod literal;
+mod metric_reading;
 pub mod prometheus;
+mod search;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use corewise_machine::vocabulary::vocabulary;
 pub use finder::{Finder, PatternError};
+pub use metric_reading::MetricReading;
+pub use search::{LineSearch, OutputSearch, SearchEnded};
+
 use prometheus::{Buckets, Selector};
+
+use crate::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuantity, UnitChange};
+
+vocabulary! {
+    /// A word of metrics of running processes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum MetricWord {
+        Rate "rate": "what is added to a count in a second";
+        CpuTime "cpu-time": "the cpu time of the threads";
+        RunDelay "run-delay": "how long the threads waited for a cpu";
+    }
+}
+
+/// The forms in which a metric or a guard of running processes is written, and what each reads.
+pub const METRIC_FORMS: [(&str, &str); 6] = [
+    (
+        "`NAME`, `NAME{label=\"value\"}`",
+        "the series of a page with that name (and labels), added up; in a command's output the number behind the name, as [above](#what-a-run-is)",
+    ),
+    ("`NAME=REGEX`", "the first group of the regular expression in the last line that has it"),
+    (
+        "with `--counter`, `rate(NAME)`, or a name that ends in `_total`",
+        "a count since the program's start: what is added in a second",
+    ),
+    (
+        "`p99(NAME)`",
+        "that percentile of what a histogram (`NAME_bucket`) counted within the slot, which has to be 100 values or more for p99",
+    ),
+    ("`cpu-time(NAME)`", "a proxy: the cpu time of the threads, for one of this count"),
+    (
+        "`cpu-time`, `run-delay`",
+        "proxies that need no `--sample`: the cpu time of the threads, and how long they waited for a cpu, in seconds in a second",
+    ),
+];
 
 /// How a metric of running processes is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,12 +102,13 @@ impl Kind {
             let percent: f64 = word.strip_prefix('p')?.parse().ok()?;
             (percent > 0.0 && percent < 100.0).then_some(Self::Quantile(percent / 100.0))
         };
-        match (text, call) {
-            ("run-delay", _) => (Self::RunDelay, None),
-            ("cpu-time", _) => (Self::CpuTime, None),
-            (_, Some(("rate", name))) => (Self::Rate, Some(name)),
-            (_, Some(("cpu-time", name))) => (Self::CpuTime, Some(name)),
-            (_, Some((word, name))) if percentile(word).is_some() => {
+        let known = |text: &str| MetricWord::ALL.into_iter().find(|word| word.word() == text);
+        match (known(text), call.map(|(word, name)| (known(word), word, name))) {
+            (Some(MetricWord::RunDelay), _) => (Self::RunDelay, None),
+            (Some(MetricWord::CpuTime), _) => (Self::CpuTime, None),
+            (_, Some((Some(MetricWord::Rate), _, name))) => (Self::Rate, Some(name)),
+            (_, Some((Some(MetricWord::CpuTime), _, name))) => (Self::CpuTime, Some(name)),
+            (_, Some((_, word, name))) if percentile(word).is_some() => {
                 (percentile(word).unwrap_or(Self::Gauge), Some(name))
             }
             _ if text.split('{').next().is_some_and(|name| name.ends_with("_total")) => (Self::Rate, Some(text)),
@@ -92,9 +134,9 @@ pub struct Moment {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
     /// A number of now.
-    Now(f64),
+    Now(QuotedQuantity),
     /// A count, and the count it is divided by: seconds, or one of its own.
-    Count(f64, f64),
+    Count(QuotedQuantity, f64),
     /// A histogram's counts.
     Buckets(Buckets),
 }
@@ -106,12 +148,30 @@ pub enum SampleError {
     #[error("{0} is not in what was read")]
     Missing(String),
     /// It was found, and is no number.
-    #[error("{name} is \"{text}\", which is not a number")]
+    #[error("{name} is {why}")]
     NotANumber {
         /// The metric.
         name: String,
-        /// What was found.
-        text: String,
+        /// What was found, and why it is none.
+        why: QuantityError,
+    },
+    /// Its unit is another one than before.
+    #[error("{name} {why}")]
+    UnitChange {
+        /// The metric.
+        name: String,
+        /// Both lines.
+        why: UnitChange,
+    },
+    /// The search for it was ended.
+    #[error(
+        "{name} was not found in time in {bytes} bytes: its regular expression is too slow, or there is too much to read"
+    )]
+    Slow {
+        /// The metric.
+        name: String,
+        /// Length of the text that was searched.
+        bytes: usize,
     },
     /// A count went backwards: the program was started again, or set it back.
     #[error("{0} went backwards: it was set back, or its program was restarted")]
@@ -140,7 +200,7 @@ pub struct Meter {
 enum Find {
     /// In no text.
     Kernel,
-    Pattern(Finder),
+    Pattern(LineSearch),
     Series(Selector),
 }
 
@@ -167,7 +227,7 @@ impl Meter {
                     "a quantile needs a histogram of a page, not a regular expression".to_owned(),
                 ));
             }
-            (Some(pattern), _) => Find::Pattern(Finder::new(pattern)?),
+            (Some(pattern), _) => Find::Pattern(LineSearch::for_metric(name, pattern)?),
             (None, Some(series)) => Find::Series(series.parse().map_err(MeterError::Series)?),
             (None, None) => Find::Kernel,
         };
@@ -184,18 +244,23 @@ impl Meter {
         self.kind
     }
 
-    /// What there is of the metric at a moment.
+    /// What there is of the metric at a moment. `is_over` ends a search that takes long.
     ///
     /// # Errors
-    /// Where it is not found, or no number.
-    pub fn look(&self, moment: &Moment) -> Result<Seen, SampleError> {
+    /// Where it is not found, or no number; when the search was ended.
+    pub fn look(&self, moment: &Moment, is_over: &dyn Fn() -> bool) -> Result<Seen, SampleError> {
+        let number = || self.number(&moment.text, is_over);
         let (time, cpu) = (moment.at_s, moment.cpu_s);
+        let seconds = |seconds: f64| QuotedQuantity {
+            quantity: MeasuredQuantity { value: seconds, unit: QuantityUnit::seconds() },
+            line: String::new(),
+        };
         Ok(match (self.kind, &self.find) {
-            (Kind::RunDelay, _) => Seen::Count(moment.waited_s, time),
-            (Kind::CpuTime, Find::Kernel) => Seen::Count(cpu, time),
-            (Kind::CpuTime, _) => Seen::Count(cpu, self.number(&moment.text)?),
-            (Kind::Rate, _) => Seen::Count(self.number(&moment.text)?, time),
-            (Kind::Gauge, _) => Seen::Now(self.number(&moment.text)?),
+            (Kind::RunDelay, _) => Seen::Count(seconds(moment.waited_s), time),
+            (Kind::CpuTime, Find::Kernel) => Seen::Count(seconds(cpu), time),
+            (Kind::CpuTime, _) => Seen::Count(seconds(cpu), number()?.quantity.value),
+            (Kind::Rate, _) => Seen::Count(number()?, time),
+            (Kind::Gauge, _) => Seen::Now(number()?),
             (Kind::Quantile(_), Find::Series(series)) => {
                 let buckets = series.buckets(&moment.text);
                 if buckets.is_empty() {
@@ -211,21 +276,32 @@ impl Meter {
         SampleError::Missing(self.name.clone())
     }
 
-    fn number(&self, text: &str) -> Result<f64, SampleError> {
+    fn number(&self, text: &str, is_over: &dyn Fn() -> bool) -> Result<QuotedQuantity, SampleError> {
         let found = match &self.find {
             Find::Kernel => None,
             // The last counts, as in the output of a command that is run.
-            Find::Pattern(finder) => text.lines().rev().find_map(|line| finder.find(line)),
-            Find::Series(series) => series.sum(text),
+            Find::Pattern(search) => {
+                let line = search.find_last_line(text.as_bytes(), is_over);
+                let line =
+                    line.map_err(|SearchEnded| SampleError::Slow { name: self.name.clone(), bytes: text.len() })?;
+                line.and_then(|line| search.finder().find(&line))
+            }
+            Find::Series(series) => series.sum(text).map(|sum| self.quote_series(sum)),
         };
-        let not_a_number = |text| SampleError::NotANumber { name: self.name.clone(), text };
-        found.ok_or_else(|| self.missing())?.map_err(not_a_number)
+        found.ok_or_else(|| self.missing())?.map_err(|why| SampleError::NotANumber { name: self.name.clone(), why })
+    }
+
+    /// A series has the unit of its name, as is usual there: "latency_seconds".
+    fn quote_series(&self, sum: Result<f64, String>) -> Result<QuotedQuantity, QuantityError> {
+        let value = sum.map_err(QuantityError::NotANumber)?;
+        let quantity = MeasuredQuantity { value, unit: QuantityUnit::of_name(&self.name) };
+        Ok(QuotedQuantity::new(quantity, &format!("{} {value}", self.name), 0))
     }
 
     /// What the metric was from the first of these moments to the last; gauges use those between, too.
     ///
     /// # Errors
-    /// Where a count went backwards, or too little was counted.
+    /// Where a count went backwards, too little was counted, or the unit changed.
     pub fn value(&self, seen: &[Seen]) -> Result<f64, SampleError> {
         let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return Err(self.missing()) };
         let few = |counted: f64, needed: f64| SampleError::TooFew {
@@ -235,7 +311,7 @@ impl Meter {
         };
         match (first, last) {
             (Seen::Count(a, from), Seen::Count(b, to)) => {
-                let (added, over) = (b - a, to - from);
+                let (added, over) = (self.in_unit(b, a)? - a.quantity.value, to - from);
                 match () {
                     () if added < 0.0 || over < 0.0 => Err(SampleError::Reset(self.name.clone())),
                     () if over == 0.0 => Err(few(over, 1.0)),
@@ -249,13 +325,37 @@ impl Meter {
                 added.quantile(quantile).filter(|_| counted >= needed).ok_or_else(|| few(counted, needed))
             }
             _ => {
-                let numbers: Vec<f64> = seen
-                    .iter()
-                    .filter_map(|seen| if let Seen::Now(number) = seen { Some(*number) } else { None })
-                    .collect();
+                let numbers = seen.iter().filter_map(|seen| if let Seen::Now(now) = seen { Some(now) } else { None });
+                let numbers: Vec<&QuotedQuantity> = numbers.collect();
+                let numbers =
+                    numbers.iter().map(|now| self.in_unit(now, numbers[0])).collect::<Result<Vec<f64>, _>>()?;
                 Ok(numbers.iter().sum::<f64>() / numbers.len().max(1) as f64)
             }
         }
+    }
+
+    fn in_unit(&self, then: &QuotedQuantity, first: &QuotedQuantity) -> Result<f64, SampleError> {
+        then.in_unit_of(first).map_err(|why| SampleError::UnitChange { name: self.name.clone(), why })
+    }
+
+    /// The unit of [`Meter::value`].
+    pub fn unit(&self, seen: &[Seen]) -> QuantityUnit {
+        let counted = || QuantityUnit::of_name(&self.name);
+        match (self.kind, seen.first()) {
+            (Kind::CpuTime, _) if !matches!(self.find, Find::Kernel) => QuantityUnit::seconds().per(&counted()),
+            (_, Some(Seen::Count(first, _))) => first.quantity.unit.per(&QuantityUnit::seconds()),
+            (_, Some(Seen::Now(first))) => first.quantity.unit.clone(),
+            _ => counted(),
+        }
+    }
+
+    /// How a value was read: its unit, and the line that it was last read in.
+    pub fn reading(&self, seen: &[Seen], value: f64) -> MetricReading {
+        let line = match seen.last() {
+            Some(Seen::Now(last) | Seen::Count(last, _)) => last.line.clone(),
+            _ => String::new(),
+        };
+        MetricReading::from_run(QuotedQuantity { quantity: MeasuredQuantity { value, unit: self.unit(seen) }, line })
     }
 }
 

@@ -1,27 +1,23 @@
 //! Surveys of machines whose truth is known, so that what is concluded from them can be checked.
 
 mod experiment;
-mod expression;
 pub mod layout;
 pub mod noise;
 mod slots;
 
-use crate::assemble::assemble;
+use corewise_machine::Machine;
+use corewise_machine::counts::{Count, Counted};
+use corewise_machine::random::Random;
+use corewise_machine::thread::ThreadUse;
+
+use crate::Survey;
 use crate::clock::Clock;
 use crate::experiment::Standing;
-use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
 use crate::histogram::Histogram;
 use crate::links::{Links, Pair, Relation};
-use crate::machine::{Processor, System};
-use crate::stats::random::Random;
-use crate::survey::{
-    Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse, Work,
-    WorkKind,
-};
+use crate::survey::{CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, Work, WorkKind};
 use crate::trial::{Design, Experiment, Trial};
-use crate::{CpuSet, Machine, Survey};
 pub use experiment::{Effects, Trials, experiment};
-pub use expression::expression;
 pub use slots::{Load, SimulatedSlots, World, slots};
 
 /// How an experiment stands that is made until it is decided or has so many blocks; what each trial gives is by its block, its place in that, and its arm.
@@ -34,32 +30,6 @@ pub fn made(experiment: &Experiment, most_blocks: u32, mut trial: impl FnMut(u32
         design.add(&trials.iter().collect::<Vec<_>>());
     }
     design.standing()
-}
-
-/// A machine of one package whose cpus have last-level caches as given, in MiB; with `smt`, cpu `n` and `n` plus half of
-/// them are siblings.
-pub fn machine(cpus: u32, smt: bool, llcs: &[(CpuSet, u64)]) -> Machine {
-    let cores = if smt { cpus.div_ceil(2).max(1) } else { cpus.max(1) };
-    let cache = |(cpus, mebibytes): &(CpuSet, u64)| CacheFacts {
-        level: 3,
-        kind: CacheKind::Unified,
-        size_bytes: Some(mebibytes << 20),
-        shared_with: cpus.clone(),
-    };
-    let cpu = |number| CpuFacts {
-        number,
-        package: Some(0),
-        core: Some(i64::from(number % cores)),
-        caches: llcs.iter().filter(|(cpus, _)| cpus.contains(number)).map(cache).collect(),
-        ..CpuFacts::default()
-    };
-    assemble(MachineFacts {
-        processor: Processor { model_name: Some("Simulated 9000".into()), ..Processor::default() },
-        system: System { kernel: Some("6.18.2".into()), ..System::default() },
-        cpus: (0..cpus).map(cpu).collect(),
-        nodes: vec![NodeFacts { cpus: CpuSet::first(cpus), ..NodeFacts::default() }],
-        ..MachineFacts::default()
-    })
 }
 
 /// What is true of a cpu.

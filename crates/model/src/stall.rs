@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::event::Event;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::event::Event;
 
 /// One stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,18 +83,6 @@ impl Visit {
     }
 }
 
-/// How much could be seen of the causes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EventSource {
-    /// The thread's own accounting: its cpu time and its involuntary switches. Any user may read it.
-    Thread,
-    /// The kernel's tracepoints, through perf_event_open(2).
-    Perf,
-    /// The kernel's tracepoints, through an ftrace instance.
-    Ftrace,
-}
-
 /// What has to be known of a machine to name causes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Surroundings {
@@ -110,7 +97,7 @@ pub struct Surroundings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::What;
+    use corewise_machine::event::What;
 
     #[test]
     fn what_had_no_room_takes_its_time_with_it() {

@@ -6,9 +6,9 @@ pub mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use corewise_machine::machine_file::line_of;
 use serde::Deserialize;
 
-use crate::machine_file::line_of;
 use crate::metric_line;
 use crate::sample::Finder;
 pub use crate::trial::Part;

@@ -1,19 +1,23 @@
 //! What all probes observed, with the machine they observed it on. Nothing in here is a conclusion.
 
+use corewise_machine::counts::Counted;
+use corewise_machine::event::EventSource;
+use corewise_machine::interrupt::plain_name;
+use corewise_machine::thread::ThreadUse;
+use corewise_machine::{Gap, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub mod conclude;
 pub mod devices;
 
+use crate::artifact::{Artifact as _, check_numbers};
 use crate::attribution::{CpuStalls, Perturbation, divide, perturbation, settle};
 use crate::clock::Clock;
 use crate::histogram::Histogram;
-use crate::interrupt::plain_name;
 use crate::links::Links;
 use crate::period;
-use crate::stall::{EventSource, Surroundings, Visit};
-use crate::{Gap, Machine};
+use crate::stall::{Stall, Surroundings, Visit};
 
 /// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +73,23 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Says what is wrong with a recording that comes from a file.
+    ///
+    /// # Errors
+    /// One sentence.
+    pub fn check(&self) -> Result<(), String> {
+        self.survey.check()?;
+        check_numbers(&(&self.surroundings, &self.visits))?;
+        let is_wrong = |visit: &&Visit| {
+            let is_backward = |stall: &Stall| stall.begin_ns > stall.end_ns;
+            visit.begin_ns > visit.end_ns || visit.stalls.iter().any(is_backward)
+        };
+        match self.visits.iter().find(is_wrong) {
+            Some(visit) => Err(format!("a visit to cpu {} ends before it begins", visit.cpu)),
+            None => Ok(()),
+        }
+    }
+
     /// The survey, with the causes computed anew.
     pub fn replayed(&self) -> Survey {
         let divided: Vec<_> = self.visits.iter().map(|visit| divide(visit, &self.surroundings)).collect();
@@ -293,54 +314,6 @@ pub enum FrequencySource {
     UserCycles,
     /// Estimated from chains of dependent additions, one cycle each, against the clock.
     Estimate,
-}
-
-/// What was counted on a cpu between two readings of the kernel's counts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Counted {
-    /// The time between the two readings, in seconds; a little longer than what was timed between them.
-    pub elapsed_s: f64,
-    /// By source, those above zero, most first.
-    pub sources: Vec<Count>,
-    /// The time that they took of the cpu, in seconds; absent where the system does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_s: Option<f64>,
-}
-
-impl Counted {
-    /// How often all sources struck together.
-    pub fn total(&self) -> u64 {
-        self.sources.iter().map(|source| source.count).sum()
-    }
-
-    /// How often all sources struck together, a second.
-    pub fn per_second(&self) -> f64 {
-        self.total() as f64 / self.elapsed_s
-    }
-}
-
-/// A source and how often it struck.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Count {
-    /// "LOC", "36 virtio1-req.0", "TIMER".
-    pub source: String,
-    /// How often.
-    pub count: u64,
-}
-
-/// What the operating system says of the probe's thread during a visit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ThreadUse {
-    /// Seconds in user mode.
-    pub user_s: f64,
-    /// Seconds in the kernel.
-    pub system_s: f64,
-    /// Seconds in which the thread was not on a cpu (preempted, or the virtual cpu was not running).
-    pub off_cpu_s: f64,
-    /// Times it gave the cpu up.
-    pub voluntary_switches: u64,
-    /// Times the cpu was taken from it.
-    pub involuntary_switches: u64,
 }
 
 #[cfg(test)]

@@ -2,31 +2,37 @@
 
 mod arm;
 mod design;
+mod first_run;
 mod guards;
 mod length;
 mod live;
+mod measurement;
 mod numbered;
 mod parts;
 mod steps;
 mod threads;
 mod timing;
+mod units;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use corewise_machine::{CpuSet, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Block, Policy, Race, Run, Standing, What};
-use crate::sample::Reading;
-use crate::{CpuSet, Machine};
+use crate::quantity::QuantityUnit;
+use crate::sample::{MetricReading, Reading};
 pub use arm::{Arm, ArmMemory, MEMORY_SIGN, RolePlace, WITHOUT_ECO_QOS};
 pub use design::{Design, standing};
-pub use length::{SlotLength, slot_length};
+pub use first_run::{FirstRun, compare_first_run};
+pub use length::{FEWEST_VALUES, SlotLength, count_values, shortest_slot, slot_length};
 pub use live::{Limit, Live, LiveProcess, SLOTS_S, Source, policy_of_kept, policy_of_slots, wash_out_s};
 pub use parts::{LOAD, Parts, REST, Service, ThreadRole};
 pub use threads::{Occupancy, ThreadsReport, threads};
-pub use timing::{usual_repeats, usual_rest};
+pub use timing::{LONGEST_TRIAL, revise_repeats, usual_repeats, usual_rest};
+pub use units::{UnitLedger, metric_unit, metric_units};
 
 /// What stands for the number of threads in the words of a command.
 pub const THREADS_PLACE: &str = "{threads}";
@@ -132,8 +138,8 @@ impl Experiment {
     }
 }
 
-/// An experiment of more placements is none.
-const MOST_ARMS: usize = 10_000;
+/// Most placements of an experiment.
+const MOST_ARMS: usize = 1_000;
 
 /// A folder by its path: a text, or bytes where the path is not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -254,6 +260,14 @@ impl Workload {
         if all.is_empty() { all } else { [all, vec![last.to_owned()]].concat() }
     }
 
+    /// The metric (the first), or a guard (from 1 on), for a message: "its guard p99".
+    pub fn describe_metric(&self, at: usize) -> String {
+        match at.checked_sub(1).and_then(|guard| self.guards.get(guard)) {
+            Some(guard) => format!("its guard {}", guard.name),
+            None => format!("its metric {}", self.metric.name),
+        }
+    }
+
     /// Whether what is placed goes on from trial to trial, so that one may leave something behind for the next.
     pub fn goes_on(&self) -> bool {
         self.live.is_some() || self.parts.as_ref().is_some_and(|parts| parts.keep_started)
@@ -317,16 +331,6 @@ impl Metric {
         self.pattern.is_none() && self.reading.is_none()
     }
 
-    /// Whether another says the same of a run: by the same name, read in the same way. How a name alone is found may change from version to version.
-    pub fn is_same_as(&self, other: &Self) -> bool {
-        let by_name = |metric: &Self| {
-            metric.pattern.as_deref().is_some_and(|pattern| crate::metric_line::is_by_name(&metric.name, pattern))
-        };
-        let found_alike = by_name(self) && by_name(other);
-        Self { pattern: None, ..self.clone() } == Self { pattern: None, ..other.clone() }
-            && (self.pattern == other.pattern || found_alike)
-    }
-
     /// Whether it is of rare values, by its name: "p99", "p99.9 latency", "max", "worst". These vary more from run to run than a mean.
     pub fn is_tail(&self) -> bool {
         let name = self.name.to_lowercase();
@@ -344,6 +348,11 @@ impl Metric {
             What::Typical if self.is_tail() => MARGIN_OF_TAILS,
             what => what.usual_margin(),
         }
+    }
+
+    /// The unit of its values in a trial that does not say it: seconds for the wall time, what the name says for all others.
+    pub fn usual_unit(&self) -> QuantityUnit {
+        if self.is_wall_time() { QuantityUnit::seconds() } else { QuantityUnit::of_name(&self.name) }
     }
 
     /// A value as it is judged: its logarithm, turned so that lower is better. Where less is better, zero is as good as can be (no errors, no
@@ -388,6 +397,9 @@ pub struct Trial {
     /// The guards' values, in the order of [`Workload::guards`]; absent where one was not found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<Option<f64>>,
+    /// How the metric was read, and then each guard: the unit of all these values, and the lines. Empty if nothing was read, as of the wall time alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<MetricReading>,
     /// What was measured of it besides.
     pub observed: Observed,
 }
@@ -404,6 +416,7 @@ impl Trial {
             repeats: 1,
             outcome,
             guards: Vec::new(),
+            readings: Vec::new(),
             observed: Observed::default(),
         }
     }

@@ -9,15 +9,14 @@ mod switches;
 #[cfg(test)]
 mod tests;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::CpuSet;
 
 pub use frames::Frames;
 pub use header::Header;
 pub use holds::Holds;
-pub use look::{InterruptLook, Look, ThreadLook};
+pub use look::{InterruptLook, Look};
 pub use switches::{Switches, Task, Tasks};
 
 /// One moment: what happened since the look before it.

@@ -3,11 +3,11 @@
 //! The bounds are those that docs/statistics.md promises, with three standard errors for the smaller number of experiments.
 //! The seeds are fixed: the same numbers come out every time.
 
+use corewise_machine::random::Random;
 use corewise_model::experiment::{Block, Evidence, Outcome, Policy, Race, Run, Standing, Verdict};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{Effects, Load, Trials, World, experiment, slots};
 use corewise_model::stats::order::median;
-use corewise_model::stats::random::Random;
 use corewise_model::trial::policy_of_slots;
 
 fn experiments(count: u64, gains: &[f64], noise: &RunNoise, most_runs: u32) -> Vec<Standing> {

@@ -1,6 +1,7 @@
 //! A booted machine: runs steps one after another, and brings back what they wrote.
 
 use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -12,13 +13,15 @@ use tempfile::TempDir;
 use crate::cpus;
 use crate::{Description, RigError};
 
-/// How long a step may take before the machine counts as hung. Nothing is measured by it: a loaded host emulates slowly.
+/// How long a machine may be silent during a step before it counts as hung. Time in which the host had no cpu for it does not count.
 const STEP_LIMIT: Duration = Duration::from_secs(300);
 /// How long a machine may take to boot: a part for the kernel, and a part for each cpu.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 const BOOT_LIMIT_PER_CPU: Duration = Duration::from_secs(8);
-/// How often a fact is looked for. Every look is a step, so this bounds the time as well.
-const LOOKS: u32 = 400;
+/// A fact is looked for at least this often, and at least as long as [`STEP_LIMIT`].
+const MIN_LOOKS: u32 = 400;
+/// A wait for bytes is interrupted this often, to see how long the host had no cpu.
+const WAIT_SLICE: Duration = Duration::from_secs(1);
 /// How many lines of the console an error shows.
 const CONSOLE_LINES: usize = 25;
 const READY: &str = "rig ready";
@@ -50,6 +53,10 @@ pub struct Guest {
     answers: Receiver<Vec<u8>>,
     received: Vec<u8>,
     folder: TempDir,
+    step_limit: Duration,
+    /// A word that nothing in the machine knows, which is in the name of each step.
+    secret: u64,
+    step_count: u64,
 }
 
 impl Guest {
@@ -68,7 +75,17 @@ impl Guest {
             return Err(failed("it has no input or output".to_owned()));
         };
         let answers = pump(answers);
-        let mut guest = Self { machine, emulator: child, steps, answers, received: Vec::new(), folder };
+        let mut guest = Self {
+            machine,
+            emulator: child,
+            steps,
+            answers,
+            received: Vec::new(),
+            folder,
+            step_limit: STEP_LIMIT,
+            secret: RandomState::new().build_hasher().finish(),
+            step_count: 0,
+        };
         guest.wait_until_ready()?;
         guest.prepare()?;
         Ok(guest)
@@ -87,19 +104,21 @@ impl Guest {
     /// script fails is no error.
     pub fn run(&mut self, script: &str) -> Result<Outcome, RigError> {
         let during = format!("running `{script}`");
-        let mut line: String = script.bytes().map(|byte| format!("{byte:02x}")).collect();
-        line.push('\n');
+        self.step_count += 1;
+        let step = format!("{:016x}-{}", self.secret, self.step_count);
+        let digits: String = script.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let line = format!("{step} {digits}\n");
         if self.steps.write_all(line.as_bytes()).and_then(|()| self.steps.flush()).is_err() {
             return Err(self.silent_or_gone(Duration::ZERO, &during));
         }
-        let deadline = Deadline::after(STEP_LIMIT);
-        let answer = self.line(&deadline, &during)?;
-        let Some([code, out, err]) = numbers(&answer) else {
-            return Err(RigError::Garbled { during, line: answer });
-        };
-        let stdout = self.take(out as usize, &deadline, &during)?;
-        let stderr = self.take(err as usize, &deadline, &during)?;
-        Ok(Outcome { code: code as i32, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
+        let mut patience = Patience::new(self.step_limit);
+        loop {
+            match take_answer(&mut self.received, &step) {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Ok(None) => self.receive(&mut patience, &during)?,
+                Err(line) => return Err(RigError::Garbled { during, line }),
+            }
+        }
     }
 
     /// Runs a script again and again until it succeeds.
@@ -108,15 +127,21 @@ impl Guest {
     ///
     /// [`RigError::InVain`] where it never does, and those of [`Guest::run`].
     pub fn wait_for(&mut self, what: &str, script: &str) -> Result<Outcome, RigError> {
-        let mut last = String::new();
-        for _ in 0..LOOKS {
+        let mut patience = Patience::new(self.step_limit);
+        let mut looks = 0;
+        loop {
+            let (begun, waited) = (Instant::now(), self.time_without_cpu());
             let outcome = self.run(script)?;
             if outcome.code == 0 {
                 return Ok(outcome);
             }
-            last = format!("exit status {}, {:?}, {:?}", outcome.code, outcome.text(), outcome.stderr);
+            looks += 1;
+            patience.spend(begun.elapsed(), self.time_without_cpu().saturating_sub(waited));
+            if looks >= MIN_LOOKS && patience.is_at_end() {
+                let last = format!("exit status {}, {:?}, {:?}", outcome.code, outcome.text(), outcome.stderr);
+                return Err(RigError::InVain { what: what.to_owned(), last });
+            }
         }
-        Err(RigError::InVain { what: what.to_owned(), last })
     }
 
     /// The last lines that the machine wrote to its console.
@@ -133,9 +158,9 @@ impl Guest {
 
     fn wait_until_ready(&mut self) -> Result<(), RigError> {
         let cpus = self.machine.places().len() as u32;
-        let deadline = Deadline::after(BOOT_LIMIT + BOOT_LIMIT_PER_CPU * cpus);
+        let mut patience = Patience::new(BOOT_LIMIT + BOOT_LIMIT_PER_CPU * cpus);
         let during = format!("booting {}", self.machine.name);
-        while self.line(&deadline, &during)? != READY {}
+        while self.line(&mut patience, &during)? != READY {}
         Ok(())
     }
 
@@ -164,33 +189,45 @@ impl Guest {
     }
 
     /// The next line, without its end.
-    fn line(&mut self, deadline: &Deadline, during: &str) -> Result<String, RigError> {
+    fn line(&mut self, patience: &mut Patience, during: &str) -> Result<String, RigError> {
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.received.drain(..=end).collect();
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
-            self.receive(deadline, during)?;
+            self.receive(patience, during)?;
         }
     }
 
-    fn take(&mut self, size: usize, deadline: &Deadline, during: &str) -> Result<Vec<u8>, RigError> {
-        while self.received.len() < size {
-            self.receive(deadline, during)?;
+    /// Receives more bytes, which begin the patience anew.
+    fn receive(&mut self, patience: &mut Patience, during: &str) -> Result<(), RigError> {
+        loop {
+            let (begun, waited) = (Instant::now(), self.time_without_cpu());
+            match self.answers.recv_timeout(WAIT_SLICE) {
+                Ok(bytes) => {
+                    patience.spent = Duration::ZERO;
+                    self.received.extend(bytes);
+                    return Ok(());
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    patience.spend(begun.elapsed(), self.time_without_cpu().saturating_sub(waited));
+                    if patience.is_at_end() {
+                        return Err(self.silent_or_gone(patience.limit, during));
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.silent_or_gone(patience.limit, during)),
+            }
         }
-        Ok(self.received.drain(..size).collect())
     }
 
-    fn receive(&mut self, deadline: &Deadline, during: &str) -> Result<(), RigError> {
-        match self.answers.recv_timeout(deadline.left()) {
-            Ok(bytes) => {
-                self.received.extend(bytes);
-                Ok(())
-            }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                Err(self.silent_or_gone(deadline.limit, during))
-            }
-        }
+    /// Returns how long the emulator's busiest thread could have run and had no cpu of the host, or zero if the host does not say.
+    fn time_without_cpu(&self) -> Duration {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.emulator.id())).into_iter().flatten().flatten();
+        let waited = |task: fs::DirEntry| {
+            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
+        };
+        tasks.filter_map(waited).max().unwrap_or_default()
     }
 
     fn silent_or_gone(&mut self, limit: Duration, during: &str) -> RigError {
@@ -225,19 +262,24 @@ impl Drop for Guest {
     }
 }
 
-/// A point in time after which something counts as hung.
-struct Deadline {
+/// How long something may go on without a sign of life.
+struct Patience {
     limit: Duration,
-    at: Instant,
+    spent: Duration,
 }
 
-impl Deadline {
-    fn after(limit: Duration) -> Self {
-        Self { limit, at: Instant::now() + limit }
+impl Patience {
+    fn new(limit: Duration) -> Self {
+        Self { limit, spent: Duration::ZERO }
     }
 
-    fn left(&self) -> Duration {
-        self.at.saturating_duration_since(Instant::now())
+    /// Counts time that passed, less the part of it in which the host had no cpu.
+    fn spend(&mut self, passed: Duration, without_cpu: Duration) {
+        self.spent += passed.saturating_sub(without_cpu);
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.spent >= self.limit
     }
 }
 
@@ -255,10 +297,41 @@ fn pump(mut output: ChildStdout) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// The numbers of an answer, "rig 0 12 0".
-fn numbers(answer: &str) -> Option<[u32; 3]> {
-    let numbers: Vec<u32> = answer.strip_prefix("rig ")?.split(' ').map_while(|word| word.parse().ok()).collect();
-    numbers.try_into().ok()
+/// Takes the whole answer to a step from what was received, with all that came before it: the rest of answers to earlier steps. `None` until
+/// it is complete.
+///
+/// # Errors
+///
+/// The line, or what follows the answer, that is not as it has to be.
+fn take_answer(received: &mut Vec<u8>, step: &str) -> Result<Option<Outcome>, String> {
+    let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let begin = format!("\nrig {step} ").into_bytes();
+    let Some(start) = received.windows(begin.len()).position(|window| window == begin) else { return Ok(None) };
+    let numbers_start = start + begin.len();
+    let Some(length) = received[numbers_start..].iter().position(|byte| *byte == b'\n') else { return Ok(None) };
+    let line = shown(&received[numbers_start..numbers_start + length]);
+    let Some([code, out_bytes, err_bytes]) = parse_numbers(&line) else { return Err(line) };
+    let out_start = numbers_start + length + 1;
+    let err_start = out_start + out_bytes;
+    let err_end = err_start + err_bytes;
+    let end = format!("\nend {step}\n").into_bytes();
+    let Some(last) = received.get(err_end..err_end + end.len()) else { return Ok(None) };
+    if last != end {
+        return Err(shown(last));
+    }
+    let outcome = Outcome {
+        code: code as i32,
+        stdout: received[out_start..err_start].to_vec(),
+        stderr: shown(&received[err_start..err_end]),
+    };
+    received.drain(..err_end + end.len());
+    Ok(Some(outcome))
+}
+
+/// The numbers of an answer, "0 12 0".
+fn parse_numbers(line: &str) -> Option<[usize; 3]> {
+    let numbers: Option<Vec<usize>> = line.trim_end().split(' ').map(|word| word.parse().ok()).collect();
+    numbers?.try_into().ok()
 }
 
 #[cfg(test)]
@@ -266,10 +339,60 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_answers_are_answers() {
-        assert_eq!(numbers("rig 127 12 0"), Some([127, 12, 0]));
-        for line in ["rig 1 2", "rig 1 2 3 4", "rig a 2 3", "ready", ""] {
-            assert_eq!(numbers(line), None, "{line}");
+    fn an_answer_is_one_when_it_is_complete_and_not_before() {
+        let whole = b"\nrig 7-2 127 12 5\n{\n \"a\": 1 }\noh no\nend 7-2\n".to_vec();
+        let outcome = Outcome { code: 127, stdout: b"{\n \"a\": 1 }\n".to_vec(), stderr: "oh no".to_owned() };
+        for length in 0..whole.len() {
+            let mut received = whole[..length].to_vec();
+            assert_eq!(take_answer(&mut received, "7-2"), Ok(None), "{length}");
+            received.extend(&whole[length..]);
+            assert_eq!(take_answer(&mut received, "7-2"), Ok(Some(outcome.clone())), "{length}");
+            assert!(received.is_empty());
         }
+    }
+
+    #[test]
+    fn what_other_programs_and_earlier_steps_wrote_is_no_answer() {
+        let mut received = b"{\nrig 0 2 0\nrig 7-1 0 2 0\nok\nend 7-1\n\nrig 7-2 3 0 0\n\nend 7-2\nrest".to_vec();
+        assert_eq!(take_answer(&mut received, "7-3"), Ok(None));
+        let outcome = take_answer(&mut received, "7-2").unwrap().unwrap();
+        assert_eq!((outcome.code, outcome.stdout.len(), received.as_slice()), (3, 0, &b"rest"[..]));
+    }
+
+    #[test]
+    fn an_answer_of_other_sizes_than_it_says_is_garbled() {
+        for answer in ["\nrig 7 0 1 0\nok\nend 7\n", "\nrig 7 0 a 0\n", "\nrig 7 0 1\n", "\nrig 7 0 1 2 3\n"] {
+            assert!(take_answer(&mut answer.as_bytes().to_vec(), "7").is_err(), "{answer}");
+        }
+    }
+
+    #[test]
+    fn time_without_a_cpu_does_not_count() {
+        let second = Duration::from_secs(1);
+        let mut patience = Patience::new(3 * second);
+        patience.spend(100 * second, 98 * second);
+        patience.spend(second, 2 * second);
+        assert!(!patience.is_at_end());
+        patience.spend(second, Duration::ZERO);
+        assert!(patience.is_at_end());
+    }
+
+    /// A shell plays the emulator: half of an answer comes before the machine counts as hung, and the rest before the next one.
+    #[test]
+    fn an_answer_that_comes_too_late_is_not_taken_for_the_next_one() {
+        let script = r#"echo "rig ready"
+            answer() { printf '\nrig %s 0 %s 0\n%s\nend %s\n' "$1" "${#2}" "$2" "$1"; }
+            read number script; answer "$number" ""
+            read late script; printf '\nrig %s 0 15 0\n{\n' "$late"
+            read next script; printf '"late": true}\nend %s\n' "$late"; answer "$next" whole
+            read end"#;
+        let mut emulator = Command::new("sh");
+        emulator.args(["-c", script]);
+        let machine = crate::machine("fx-8150").unwrap();
+        let mut guest = Guest::boot(machine, emulator, tempfile::tempdir().unwrap()).unwrap();
+        guest.step_limit = Duration::ZERO;
+        assert!(matches!(guest.run("first"), Err(RigError::Silent { .. })));
+        guest.step_limit = STEP_LIMIT;
+        assert_eq!(guest.run("second").unwrap().text(), "whole");
     }
 }

@@ -1,17 +1,20 @@
 //! The store: artifacts of every kind are added, listed, given back, and deleted.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::artifact::{Artifact, Origin, Summary};
-use corewise_sys::{files, input};
+use corewise_sys::file_place::{FileOrigin, FilePlace};
+use corewise_sys::input;
 use rusqlite::{Connection, OptionalExtension, Params, Row, TransactionBehavior, params};
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 
+use crate::open::{self, OpenDatabase};
 use crate::schema::{MIGRATIONS, ONE_SERIES};
-use crate::{Result, StoreError, open};
+use crate::{Result, StoreError};
 
 /// So many of a kind are looked at for one that will do: each has to be read as a whole.
 const LOOKED_AT: usize = 100;
@@ -22,6 +25,7 @@ const LOOKED_AT: usize = 100;
 pub struct Store {
     path: PathBuf,
     connection: Connection,
+    origin: FileOrigin,
     renumbered: Vec<Entry>,
 }
 
@@ -76,9 +80,10 @@ impl Store {
     /// A file that is newer than this corewise, another program's, or no database at all is not changed; nor is a damaged one
     /// of an older schema. What damage there is in one of this schema, [`Store::check`] finds.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = absolute(path.as_ref())?;
-        let opened = open::for_writing(&path, MIGRATIONS)?;
-        Self::new(path, opened)
+        let path = path.as_ref();
+        let place = FilePlace::make_private(path).map_err(|source| unmade(path, source))?;
+        let opened = open::for_writing(&place, MIGRATIONS)?;
+        Self::new(place.path().to_owned(), opened)
     }
 
     /// Opens the store at a path only to read; absent where there is none. Creates nothing.
@@ -86,13 +91,18 @@ impl Store {
     /// # Errors
     /// As [`Store::open`]; and where the store first has to be brought up to date, which this user may not do.
     pub fn open_to_read(path: impl AsRef<Path>) -> Result<Option<Self>> {
-        let path = absolute(path.as_ref())?;
-        let opened = open::for_reading(&path, MIGRATIONS)?;
-        opened.map(|opened| Self::new(path, opened)).transpose()
+        let path = path.as_ref();
+        let place = match FilePlace::find(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            place => place.map_err(|source| StoreError::Unreachable { path: path.to_owned(), source })?,
+        };
+        let opened = open::for_reading(&place, MIGRATIONS)?;
+        opened.map(|opened| Self::new(place.path().to_owned(), opened)).transpose()
     }
 
-    fn new(path: PathBuf, (connection, schema_before): (Connection, i32)) -> Result<Self> {
-        let mut store = Self { path, connection, renumbered: Vec::new() };
+    fn new(path: PathBuf, opened: OpenDatabase) -> Result<Self> {
+        let OpenDatabase { connection, schema_before, origin } = opened;
+        let mut store = Self { path, connection, origin, renumbered: Vec::new() };
         if (1..ONE_SERIES).contains(&schema_before) {
             store.renumbered = store.select("was IS NOT NULL", [])?;
         }
@@ -102,6 +112,11 @@ impl Store {
     /// Where the store lies, as an absolute path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The file's identity, and the other users that may have written it.
+    pub fn origin(&self) -> &FileOrigin {
+        &self.origin
     }
 
     /// The artifacts that got other numbers when this opening brought the store up to date, in the order in which they were
@@ -289,16 +304,12 @@ fn written<T: Serialize + DeserializeOwned>(value: &T) -> Result<String> {
     text.map_err(|source| StoreError::Unwritable { source })
 }
 
-/// SQLite gives some relative names a meaning of their own (":memory:", ""); an absolute path is always a file. Links are followed here,
-/// and by SQLite no more: the last part's only where nobody else may have made it.
-fn absolute(path: &Path) -> Result<PathBuf> {
-    let unreachable = |source| StoreError::Unreachable { path: path.to_owned(), source };
-    let path = std::path::absolute(path).map_err(unreachable)?;
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
-    let Ok(folder) = dunce::canonicalize(folder) else { return Ok(path) };
-    let path = folder.join(name);
-    let is_ours = files::writers(&folder).is_ok_and(|others| others.is_none());
-    Ok(if is_ours { dunce::canonicalize(&path).unwrap_or(path) } else { path })
+/// Why the place of a store cannot be had: its folder cannot be made, or a link on the way is not followed.
+fn unmade(path: &Path, source: io::Error) -> StoreError {
+    match std::path::absolute(path).ok().as_deref().and_then(Path::parent) {
+        Some(folder) if !folder.exists() => StoreError::Folder { folder: folder.to_owned(), source },
+        _ => StoreError::Unreachable { path: path.to_owned(), source },
+    }
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {

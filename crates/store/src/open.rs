@@ -1,12 +1,11 @@
 //! Opening a database: look first and change nothing, then create or migrate in one transaction.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{MAIN_SEPARATOR, Path};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corewise_sys::files;
+use corewise_sys::file_place::{FileOrigin, FilePlace};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, ffi};
 
@@ -19,74 +18,115 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most memory that SQLite takes, in bytes. The largest artifacts have some ten million.
 const MOST_MEMORY_BYTES: u64 = 128 << 20;
 
+/// The files that SQLite keeps beside a database: what they hold becomes part of it.
+const FILES_BESIDE: [&str; 3] = ["-wal", "-journal", "-shm"];
+
+/// A database that is open.
+#[derive(Debug)]
+pub(crate) struct OpenDatabase {
+    pub(crate) connection: Connection,
+    /// The schema that it had.
+    pub(crate) schema_before: i32,
+    /// The file's identity, and the other users that may have written it.
+    pub(crate) origin: FileOrigin,
+}
+
 /// What a look at a path found.
 #[derive(Debug)]
 enum Found {
     /// Nothing, an empty file, or a database without any table: ours to fill.
     Nothing,
     /// A database of ours.
-    Ours { reader: Connection, schema: i32 },
+    Ours { reader: Connection, schema: i32, origin: FileOrigin },
     /// A database of ours whose last writer died before it was done; opening it for writing puts that right.
     Interrupted,
 }
 
-/// Opens a database for writing; creates it, and its folders, where there is none. Gives the schema that it had, too.
-pub(crate) fn for_writing(path: &Path, migrations: &[&str]) -> Result<(Connection, i32)> {
-    look(path, migrations)?;
-    if let Some(folder) = path.parent() {
-        files::make_private_folder(folder)
-            .map_err(|source| StoreError::Folder { folder: folder.to_owned(), source })?;
+/// Opens a database for writing; creates it if there is none.
+///
+/// SQLite opens files by their paths alone. So nobody else may be able to put another folder in the place of the database's: then the path
+/// without links, by which SQLite opens it, means the file that was looked at.
+pub(crate) fn for_writing(place: &FilePlace, migrations: &[&str]) -> Result<OpenDatabase> {
+    let path = place.path();
+    look(place, migrations)?;
+    let not_writable = |detail: String| StoreError::NotWritable { path: path.to_owned(), detail };
+    if let Some(why) = place.strangers() {
+        return Err(not_writable(format!("others may put another folder in the place of this one: {why}")));
     }
     // Made here, since SQLite lets others read what it makes: a store holds command lines and output. What it makes beside a
     // database has the database's permissions.
-    match files::create_new_private(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            return Err(StoreError::NotWritable { path: path.to_owned(), detail: error.to_string() });
-        }
+    match place.create_private() {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(not_writable(error.to_string())),
         _ => {}
     }
+    let origin = origin(place)?;
     let told = |source| StoreError::of(path, source);
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(told)?;
     connection.busy_timeout(PATIENCE).map_err(told)?;
-    let schema = migrate(&mut connection, path, migrations)?;
+    let schema_before = migrate(&mut connection, path, migrations)?;
     write_ahead(&connection).map_err(told)?;
-    Ok((connection, schema))
+    check_that_it_stayed(place, &origin)?;
+    Ok(OpenDatabase { connection, schema_before, origin })
 }
 
-/// Opens a database for reading; absent where there is none or an empty one. Gives the schema that it had, too.
-pub(crate) fn for_reading(path: &Path, migrations: &[&str]) -> Result<Option<(Connection, i32)>> {
-    match look(path, migrations)? {
+/// Opens a database for reading; `None` if there is none or an empty one.
+pub(crate) fn for_reading(place: &FilePlace, migrations: &[&str]) -> Result<Option<OpenDatabase>> {
+    match look(place, migrations)? {
         Found::Nothing => Ok(None),
         // What a newer version looks for is not in there yet. Where this user may not write, nobody but its owner can put that right.
-        Found::Ours { schema, .. } if schema < newest(migrations) => match for_writing(path, migrations) {
-            Err(_) => Err(StoreError::Older { path: path.to_owned(), found: schema }),
+        Found::Ours { schema, .. } if schema < newest(migrations) => match for_writing(place, migrations) {
+            Err(_) => Err(StoreError::Older { path: place.path().to_owned(), found: schema }),
             opened => opened.map(Some),
         },
-        Found::Ours { reader, schema } => Ok(Some((reader, schema))),
-        Found::Interrupted => for_writing(path, migrations).map(Some),
+        Found::Ours { reader, schema, origin } => {
+            Ok(Some(OpenDatabase { connection: reader, schema_before: schema, origin }))
+        }
+        Found::Interrupted => for_writing(place, migrations).map(Some),
     }
 }
 
-/// Looks at a path without changing what is there.
-fn look(path: &Path, migrations: &[&str]) -> Result<Found> {
-    match fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+/// Returns the origin of the file that is there, with those that SQLite keeps beside it.
+fn origin(place: &FilePlace) -> Result<FileOrigin> {
+    let found = place.origin(&FILES_BESIDE).and_then(|found| found.ok_or_else(|| ErrorKind::NotFound.into()));
+    found.map_err(|source| StoreError::Unreachable { path: place.path().to_owned(), source })
+}
+
+/// Refuses a database that was exchanged while it was opened.
+fn check_that_it_stayed(place: &FilePlace, before: &FileOrigin) -> Result<()> {
+    match before.is_at(place.path()) {
+        true => Ok(()),
+        false => {
+            let source = std::io::Error::other("another file was put in its place");
+            Err(StoreError::Unreachable { path: place.path().to_owned(), source })
+        }
+    }
+}
+
+/// Looks at a place without changing what is there.
+fn look(place: &FilePlace, migrations: &[&str]) -> Result<Found> {
+    let path = place.path();
+    match place.look() {
         Err(source) => return Err(StoreError::Unreachable { path: path.to_owned(), source }),
+        Ok(None) => return Ok(Found::Nothing),
         // Before anyone opens it: opening a pipe would wait for its other end.
-        Ok(metadata) if !metadata.is_file() => return Err(StoreError::NotADatabase { path: path.to_owned() }),
-        Ok(metadata) if metadata.len() == 0 => return Ok(Found::Nothing),
-        Ok(_) => {}
+        Ok(Some(found)) if !found.metadata.is_file() => return Err(StoreError::NotADatabase { path: path.to_owned() }),
+        Ok(Some(found)) if found.metadata.len() == 0 => return Ok(Found::Nothing),
+        Ok(Some(_)) => {}
     }
     let told = |source| StoreError::of(path, source);
+    // Before SQLite opens the file: whoever could exchange it later could do so now, too, and is named in it.
+    let origin = origin(place)?;
     let owner = owner(path).map_err(told)?;
     if let Owner::Another { application_id } = owner {
         return Err(StoreError::Foreign { path: path.to_owned(), application_id });
     }
-    match open_to_look(path) {
-        Ok((reader, application_id, schema)) => judge(path, reader, application_id, schema, migrations),
-        Err(error) if is_interrupted(&error) && owner == Owner::We => Ok(Found::Interrupted),
-        Err(source) => Err(told(source)),
-    }
+    let found = match open_to_look(place) {
+        Ok((reader, application_id, schema)) => judge(path, reader, application_id, schema, migrations)?,
+        Err(error) if is_interrupted(&error) && owner == Owner::We => return Ok(Found::Interrupted),
+        Err(source) => return Err(told(source)),
+    };
+    check_that_it_stayed(place, &origin)?;
+    Ok(found.map_or(Found::Nothing, |(reader, schema)| Found::Ours { reader, schema, origin }))
 }
 
 /// Whose the file alone says that it is.
@@ -144,9 +184,9 @@ fn immutable_uri(path: &Path) -> String {
 
 /// Opens a database only to read. Where this user may not make the files that SQLite keeps beside a database with a
 /// write-ahead log, and there is no such log now, the file alone says everything.
-fn open_to_look(path: &Path) -> rusqlite::Result<(Connection, i32, i32)> {
-    match ask(connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?) {
-        Err(error) if is_not_writable(&error) && !has_log(path) => ask(open_immutable(path)?),
+fn open_to_look(place: &FilePlace) -> rusqlite::Result<(Connection, i32, i32)> {
+    match ask(connect(place.path(), OpenFlags::SQLITE_OPEN_READ_ONLY)?) {
+        Err(error) if is_not_writable(&error) && !has_log(place) => ask(open_immutable(place.path())?),
         asked => asked,
     }
 }
@@ -158,18 +198,22 @@ fn ask(reader: Connection) -> rusqlite::Result<(Connection, i32, i32)> {
     Ok((reader, application_id, schema))
 }
 
-fn has_log(path: &Path) -> bool {
-    ["-wal", "-journal"].into_iter().any(|ending| {
-        let mut log = path.as_os_str().to_owned();
-        log.push(ending);
-        fs::metadata(log).is_ok_and(|metadata| metadata.len() > 0)
-    })
+fn has_log(place: &FilePlace) -> bool {
+    let has_bytes = |ending| place.look_beside(ending).is_ok_and(|log| log.is_some_and(|log| log.metadata.len() > 0));
+    FILES_BESIDE[..2].iter().any(|ending| has_bytes(ending))
 }
 
-fn judge(path: &Path, reader: Connection, application_id: i32, schema: i32, migrations: &[&str]) -> Result<Found> {
+/// Returns the reader of a database of ours, with its schema; `None` if there is nothing in it.
+fn judge(
+    path: &Path,
+    reader: Connection,
+    application_id: i32,
+    schema: i32,
+    migrations: &[&str],
+) -> Result<Option<(Connection, i32)>> {
     let told = |source| StoreError::of(path, source);
     if is_blank(&reader, application_id, schema).map_err(told)? {
-        return Ok(Found::Nothing);
+        return Ok(None);
     }
     check_owner_and_schema(path, application_id, schema, migrations)?;
     check_kinds(&reader, path)?;
@@ -177,7 +221,7 @@ fn judge(path: &Path, reader: Connection, application_id: i32, schema: i32, migr
     if schema < newest(migrations) {
         check(&reader, path)?;
     }
-    Ok(Found::Ours { reader, schema })
+    Ok(Some((reader, schema)))
 }
 
 /// Reads the whole database and checks that it makes sense.

@@ -1,11 +1,12 @@
 //! A small survey for tests.
 
+use corewise_machine::{CpuSet, Gap, generate};
+use corewise_model::Survey;
 use corewise_model::simulate::{self, Noise, Truth};
-use corewise_model::{CpuSet, Gap, Survey};
 
 /// A survey of a machine with one core for each cpu; surveys with different seeds differ.
 pub fn survey(cpus: u32, seed: u64) -> Survey {
-    let mut machine = simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]);
+    let mut machine = generate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]);
     machine.processor.microcode = Some("0x1".into());
     let truth = Truth { piece_ns: 260.0, interrupts_per_s: 120.0, lost: 0.001 };
     let mut survey = simulate::survey(machine, 2, seed, Noise::Quiet, |_| truth);

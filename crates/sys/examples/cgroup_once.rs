@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::{Command, ExitCode};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::SysError;
 use corewise_sys::cgroup::Cgroup;
 use corewise_sys::change::Journal;

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use corewise_machine::worth::{Board, Head, Record, Speed, SpeedSource};
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::stats::order::quantile;
-use corewise_model::worth::{Board, Head, Record, Speed, SpeedSource};
-use corewise_model::{CpuSet, Machine};
 use corewise_sys::affinity::{self, running_on};
 use corewise_sys::worth::{ProcessorTime, WorthReader, WorthWriter};
 

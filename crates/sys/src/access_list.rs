@@ -54,6 +54,11 @@ impl Sid {
         self.authority == 5 && of_windows.contains(&self.numbers.as_slice())
     }
 
+    /// Whether it is SYSTEM, LOCAL SERVICE, NETWORK SERVICE, or a service of its own name (S-1-5-80).
+    pub(crate) fn is_service(&self) -> bool {
+        self.authority == 5 && matches!(self.numbers.first(), Some(18..=20 | 80))
+    }
+
     /// The owner's rights beyond those that every owner has.
     fn is_owner_rights(&self) -> bool {
         self.authority == 3 && self.numbers == [4]
@@ -138,6 +143,13 @@ mod tests {
     /// One of the authority of Windows itself, S-1-5.
     fn of_windows(numbers: &[u32]) -> Sid {
         Sid { authority: 5, numbers: numbers.to_vec() }
+    }
+
+    #[test]
+    fn services_are_known_by_their_identifiers() {
+        let services: [&[u32]; 4] = [&[18], &[19], &[20], &[80, 1, 2, 3, 4, 5]];
+        assert!(services.iter().all(|numbers| of_windows(numbers).is_service()));
+        assert!(![user(), everybody(), of_windows(&[32, 544]), of_windows(&[])].iter().any(Sid::is_service));
     }
 
     const ALL: u32 = 0x1f_01ff;

@@ -12,7 +12,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use crate::change::{Change, Journal, Undone};
 use crate::error::SysError;

@@ -8,7 +8,7 @@ use std::io;
 use std::ptr::with_exposed_provenance;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 
 use crate::os::memory::{Memory, PageSize};
 

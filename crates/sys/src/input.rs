@@ -4,33 +4,28 @@
 //! end. No link is followed in a folder that others may write in. JSON is bounded by what it would come to in memory, too, since
 //! a few characters may become a large value.
 
+mod kind;
+
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
-
 use crate::error::SysError;
+use crate::file_place::{FileOrigin, FilePlace};
 use crate::os::files;
 
-/// The largest file of settings or of commands that is read, in bytes: machine files, suites, articles.
-pub const SETTINGS_BYTES: u64 = 1 << 20;
-
-/// The largest file that a program writes its metrics to, in bytes.
-pub const METRIC_BYTES: u64 = 16 << 20;
+pub use kind::{InputKind, JSON_BYTES, describe_input_kinds};
 
 /// What a JSON file may come to in memory, in bytes, by an estimate that its text is read with. Strings and numbers come to more there
 /// than they take in a file; the largest survey of a thousand cpus comes to some 30 MB.
 pub const JSON_MEMORY_BYTES: u64 = 128 << 20;
-
-/// The largest JSON file that is read, unpacked, in bytes.
-pub const JSON_BYTES: u64 = 256 << 20;
 
 /// A file that was opened, to be read up to a number of bytes. Reading more is an error, [`io::ErrorKind::FileTooLarge`].
 #[derive(Debug)]
 pub struct Input {
     file: File,
     path: PathBuf,
+    origin: FileOrigin,
     most_bytes: u64,
     left: u64,
 }
@@ -39,42 +34,62 @@ impl Input {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`SysError::Read`] where it cannot be opened, is no regular file, is larger, or is a link in a folder that others may write in.
-    pub fn open(path: &Path, most_bytes: u64) -> Result<Self, SysError> {
+    /// [`SysError::Read`] if it cannot be opened, is no regular file, is larger than its kind may be, or a link leads to it that others
+    /// can have made.
+    pub fn open(path: &Path, kind: InputKind) -> Result<Self, SysError> {
         let failed = |source| SysError::Read { path: path.to_owned(), source };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let follow = files::writers(folder).is_ok_and(|others| others.is_none());
-        let file = files::open_to_read(path, follow).map_err(failed)?;
+        let (file, origin) = FilePlace::find(path).and_then(|place| place.open_to_read()).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
             let what = if metadata.is_dir() { "it is a folder" } else { files::special(metadata.file_type()) };
             return Err(failed(io::Error::other(what)));
         }
+        let most_bytes = kind.most_bytes();
         if metadata.len() > most_bytes {
             return Err(failed(too_large(most_bytes)));
         }
-        Ok(Self { file, path: path.to_owned(), most_bytes, left: most_bytes })
+        Ok(Self { file, path: path.to_owned(), origin, most_bytes, left: most_bytes })
     }
 
-    /// Who else may have written it, in a sentence: the file, or the folder that it lies in, belongs to somebody else, or others may write
-    /// there. Nothing where only this user and root may: what it says may be executed.
-    pub fn writers(&self) -> Option<String> {
-        let of = |what: &str, others: io::Result<Option<String>>| match others {
-            Ok(others) => others.map(|why| format!("{what} {why}")),
-            Err(error) => Some(format!("{what} cannot be looked at: {error}")),
-        };
-        let folder = self.path.canonicalize().and_then(|path| files::writers(path.parent().unwrap_or(Path::new("/"))));
-        of("the file", files::writers_of(&self.file)).or_else(|| of("its folder", folder))
+    /// The file's identity, and the other users that may have written it.
+    pub fn origin(&self) -> &FileOrigin {
+        &self.origin
+    }
+
+    /// Goes back to a place in the file, from which as much may be read as from its beginning.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn seek_to(&mut self, place: u64) -> io::Result<()> {
+        self.left = self.most_bytes;
+        self.file.seek(SeekFrom::Start(place)).map(drop)
+    }
+
+    /// The whole text, with the origin of the file that it was read from.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn text_with_origin(self) -> Result<(String, FileOrigin), SysError> {
+        let origin = self.origin.clone();
+        Ok((self.text()?, origin))
     }
 
     /// All its lines, those that are not UTF-8 too.
     ///
     /// # Errors
     /// [`SysError::Read`] where it is too large or cannot be read.
-    pub fn lines(mut self) -> Result<Vec<Vec<u8>>, SysError> {
+    pub fn lines(self) -> Result<Vec<Vec<u8>>, SysError> {
+        Ok(self.bytes()?.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect())
+    }
+
+    /// Reads all of its bytes.
+    ///
+    /// # Errors
+    /// [`SysError::Read`] if it is too large or cannot be read.
+    pub fn bytes(mut self) -> Result<Vec<u8>, SysError> {
         let mut bytes = Vec::new();
         match self.read_to_end(&mut bytes) {
-            Ok(_) => Ok(bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()),
+            Ok(_) => Ok(bytes),
             Err(source) => Err(SysError::Read { path: self.path, source }),
         }
     }
@@ -104,34 +119,49 @@ impl Read for Input {
     }
 }
 
-/// Removes a file that is about to be written anew, so that nothing old is taken for new. Nothing where there is none.
+/// Removes a file that is about to be written anew, so that nothing old is taken for new. Nothing if there is none.
 ///
 /// # Errors
-/// [`SysError::Read`] where it is no regular file, such as a link, or cannot be removed.
+/// [`SysError::Read`] if it is no regular file, such as a link, or cannot be removed.
 pub fn remove(path: &Path) -> Result<(), SysError> {
-    let failed = |source| SysError::Read { path: path.to_owned(), source };
-    match path.symlink_metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(failed(source)),
-        Ok(metadata) if metadata.is_file() => std::fs::remove_file(path).map_err(failed),
-        Ok(_) => Err(failed(io::Error::other("it is no regular file, and is not replaced"))),
+    let removed = FilePlace::find_itself(path).and_then(|place| match place.look()? {
+        Some(found) if !found.metadata.is_file() => Err(io::Error::other("it is no regular file, and is not replaced")),
+        Some(_) => place.folder().remove(place.name()),
+        None => Ok(()),
+    });
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(SysError::Read { path: path.to_owned(), source: error })
+        }
+        _ => Ok(()),
     }
 }
 
-/// The text of a file of settings or commands.
+/// Lists what is in a folder, in no order. Files that are opened by these paths are looked at anew.
+///
+/// # Errors
+/// Errors of the system; and a link that is not followed.
+pub fn list_folder(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let place = FilePlace::find(path)?;
+    let names = place.folder().folder(place.name())?.names()?;
+    Ok(names.into_iter().map(|(name, _)| path.join(name)).collect())
+}
+
+/// Reads the text of a file.
 ///
 /// # Errors
 /// As [`Input::open`] and [`Input::text`].
-pub fn settings(path: &Path) -> Result<String, SysError> {
-    Input::open(path, SETTINGS_BYTES)?.text()
+pub fn read_text(path: &Path, kind: InputKind) -> Result<String, SysError> {
+    Input::open(path, kind)?.text()
 }
 
 /// A value of JSON that comes from outside, within [`JSON_BYTES`] and [`JSON_MEMORY_BYTES`].
 ///
 /// # Errors
 /// What is wrong with it, or that it is too large.
-pub fn json<T: DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
-    serde_json::from_reader(BufReader::new(Weighed::new(reader)))
+#[cfg(feature = "changes")]
+pub fn json<T: serde::de::DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
+    serde_json::from_reader(io::BufReader::new(Weighed::new(reader)))
 }
 
 fn too_large(most: u64) -> io::Error {

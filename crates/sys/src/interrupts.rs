@@ -1,6 +1,6 @@
 //! How often each source of interrupts struck each cpu: the text of /proc/interrupts and /proc/softirqs.
 
-use corewise_model::survey::Count;
+use corewise_machine::counts::Count;
 
 /// The counts of all sources on all cpus at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 mod counts;
 mod evidence;
+#[cfg(feature = "changes")]
 mod mover;
 mod pci;
 #[cfg(test)]
@@ -9,13 +10,14 @@ mod tests;
 
 use std::collections::{BTreeSet, HashSet};
 
-use corewise_model::CpuSet;
-use corewise_model::interrupt::device::{CpuCount, DeviceInterrupt};
+use corewise_machine::CpuSet;
+use corewise_machine::interrupt::device::{CpuCount, DeviceInterrupt};
 
 use crate::interrupts::Interrupts;
 use crate::root::{FIXED_INTERRUPTS, Root, Source};
 pub use counts::{Counts, counts, table};
 use evidence::Evidence;
+#[cfg(feature = "changes")]
 pub use mover::{Arrival, Refusal, arrival, may_move, move_away};
 
 /// The interrupts of devices, in order of their numbers. Those that no driver handles are left out, and what the kernel does
@@ -23,7 +25,7 @@ pub use mover::{Arrival, Refusal, arrival, may_move, move_away};
 ///
 /// Interfaces: Documentation/core-api/irq/irq-affinity.rst for /proc/irq, Documentation/ABI/testing/sysfs-kernel-irq; whether
 /// one can be moved is told by the flags in /sys/kernel/debug/irq/irqs where that can be read, else as
-/// [`corewise_model::interrupt::device::Mobility`] says.
+/// [`corewise_machine::interrupt::device::Mobility`] says.
 pub fn read(root: &Root) -> Vec<DeviceInterrupt> {
     read_from(root)
 }

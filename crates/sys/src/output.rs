@@ -1,84 +1,159 @@
 //! The one door for files that are written where the user said: never through a link that somebody else may have made.
+//!
+//! A file's folder is reached step by step and held open. Whatever becomes of the path meanwhile, the file is looked at, made and replaced
+//! in this folder.
 
-use std::fs::{self, File};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
+use crate::file_place::FilePlace;
 use crate::os::files;
+use crate::os::folder_handle::{FileSharing, FoundFile};
 
-/// So many links lead on at most, as in the kernel.
-const MOST_LINKS: u32 = 40;
+/// The place of a file that is written: its folder is open.
+#[derive(Debug)]
+pub struct OutputPlace {
+    place: FilePlace,
+    /// As it was given.
+    path: PathBuf,
+}
 
-/// Where a file is that is to be written: through links only that nobody but this user and root can have made.
-///
-/// # Errors
-/// Where there is no such folder, where a link is not to be followed, and where something else than a file is there.
-pub fn place(path: &Path) -> io::Result<PathBuf> {
-    let place = resolve(path)?;
-    match place.symlink_metadata() {
-        Ok(found) if !found.is_file() => Err(io::Error::other("it is not a regular file")),
-        Ok(_) => Ok(place),
-        Err(_) if place.parent().is_some_and(Path::is_dir) => Ok(place),
-        Err(_) => Err(io::Error::other("there is no such folder")),
+impl OutputPlace {
+    /// Reaches a place, and looks whether a file can be there, without making it.
+    ///
+    /// # Errors
+    /// If there is no such folder, a link is not to be followed, or something else than a file is there.
+    pub fn find(path: &Path) -> io::Result<Self> {
+        let place = Self::reach(path)?;
+        place.check(place.place.look()?.as_ref())?;
+        Ok(place)
     }
-}
 
-/// Where something is that is to be written, a device perhaps: through links only that nobody but this user and root can have made.
-///
-/// # Errors
-/// Where a link is not to be followed.
-pub fn resolve(path: &Path) -> io::Result<PathBuf> {
-    follow(&std::path::absolute(path)?, MOST_LINKS)
-}
+    /// Reaches a place, whatever is there.
+    ///
+    /// # Errors
+    /// If there is no such folder, or a link is not to be followed.
+    pub fn reach(path: &Path) -> io::Result<Self> {
+        let place = FilePlace::find(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => io::Error::other("there is no such folder"),
+            _ => error,
+        })?;
+        Ok(Self { place, path: path.to_owned() })
+    }
 
-/// An absolute path without links.
-fn follow(path: &Path, links: u32) -> io::Result<PathBuf> {
-    let mut at = PathBuf::new();
-    for component in path.components() {
-        let folder = at.clone();
-        if component == Component::ParentDir {
-            at.pop()
-        } else {
-            at.push(component);
-            true
+    /// The path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Refuses what is no file, and a file of this user's to which others can have led the path.
+    fn check(&self, found: Option<&FoundFile>) -> io::Result<()> {
+        let Some(found) = found else { return Ok(()) };
+        if !found.metadata.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        match self.place.strangers() {
+            Some(why) if self.place.folder().writers()?.is_none() => {
+                Err(io::Error::other(format!("it is there already, and others can have led here: {why}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the file beside its place first, then moves it there: a reader has all of the old one or all of the new.
+    ///
+    /// # Errors
+    /// As [`Self::find`], and errors of the system.
+    pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        self.replace_by(|file| file.write_all(bytes)).map(drop)
+    }
+
+    /// Puts an empty file in the place of what is there. A device, such as /dev/null, stays and is written to.
+    ///
+    /// # Errors
+    /// As [`Self::replace`].
+    pub fn create(&self) -> io::Result<File> {
+        let is_device = |found: &FoundFile| files::is_device(found.metadata.file_type());
+        if self.place.look()?.is_some_and(|found| is_device(&found)) && self.is_own_folder()? {
+            return self.place.folder().open_device(self.place.name());
+        }
+        self.replace_by(|_| Ok(()))
+    }
+
+    fn is_own_folder(&self) -> io::Result<bool> {
+        Ok(self.place.strangers().is_none() && self.place.folder().writers()?.is_none())
+    }
+
+    /// Makes a file that was not there.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if something is there; errors of the system.
+    pub fn create_new(&self) -> io::Result<File> {
+        self.place.folder().create_as(self.place.name(), FileSharing::Usual)
+    }
+
+    /// Removes a file that was made here, unless another one has its name by now.
+    pub fn remove(&self, file: &File) {
+        if self.place.folder().is_name_of(self.place.name(), file) {
+            let _ = self.place.folder().remove(self.place.name());
+        }
+    }
+
+    fn replace_by(&self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<File> {
+        self.check(self.place.look()?.as_ref())?;
+        let (folder, name) = (self.place.folder(), self.place.name());
+        let mut draft = OsString::from(".");
+        draft.push(name);
+        draft.push(format!(".{}", std::process::id()));
+        let mut file = match folder.create_as(&draft, FileSharing::Usual) {
+            // A process of the same number was killed before it was done.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                folder.remove(&draft)?;
+                folder.create_as(&draft, FileSharing::Usual)?
+            }
+            other => other?,
         };
-        if !at.is_symlink() {
-            continue;
-        }
-        if links == 0 {
-            return Err(io::Error::other("there are too many links on the way"));
-        }
-        if let Some(why) = files::writers(&folder)? {
-            let (link, folder) = (at.display(), folder.display());
-            return Err(io::Error::other(format!("{link} is a link, and its folder {folder} {why}")));
-        }
-        at = follow(&folder.join(at.read_link()?), links - 1)?;
+        let written = write(&mut file).and_then(|()| folder.replace(&draft, name));
+        written.inspect_err(|_| drop(folder.remove(&draft)))?;
+        Ok(file)
     }
-    Ok(at)
 }
 
-/// Writes a file beside its place first, then moves it there: who reads it meanwhile has all of the old one or all of the new.
+/// Writes a file as [`OutputPlace::replace`] does.
 ///
 /// # Errors
-/// As [`place`], and what the system says.
+/// As [`OutputPlace::find`], and errors of the system.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = place(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let mut file = match File::create_new(&draft) {
-        // A process of the same number was killed before it was done.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            fs::remove_file(&draft)?;
-            File::create_new(&draft)?
-        }
-        other => other?,
-    };
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&draft, &path));
-    written.inspect_err(|_| drop(fs::remove_file(&draft)))
+    OutputPlace::reach(path)?.replace(bytes)
+}
+
+/// Puts an empty file at a path as [`OutputPlace::create`] does.
+///
+/// # Errors
+/// As [`OutputPlace::find`], and errors of the system.
+pub fn create(path: &Path) -> io::Result<File> {
+    OutputPlace::reach(path)?.create()
+}
+
+/// Makes a folder to write in, and those above it that are missing. No link is followed that others can have made.
+///
+/// # Errors
+/// Errors of the system; and if something else than a folder is there.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    let place = FilePlace::make(path)?;
+    match place.folder().make_folder(place.name()) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let is_folder = place.look()?.is_some_and(|found| found.metadata.is_dir());
+    if is_folder { Ok(()) } else { Err(io::Error::from(io::ErrorKind::NotADirectory)) }
 }
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;

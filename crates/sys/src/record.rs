@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 
 use crate::error::SysError;
 use crate::root::{HWLOC_XML, NAMED, Root, Source, is_device_name, is_named_only};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::os::memory::Memory;
-use corewise_model::links::Slots;
+use corewise_machine::ring::Slots;
 
 /// How many messages a ring holds where nobody says otherwise: as many as the channel that it is compared with.
 pub const CAPACITY: usize = 64;

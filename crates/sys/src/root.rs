@@ -1,13 +1,17 @@
 //! Where reads go: this machine, a folder that holds a copy of its files, or an archive of one.
 
+#[cfg(feature = "recordings")]
 mod archive;
 mod disk;
 mod files;
 mod fixed_interrupts;
 mod folder;
 mod hypervisor;
+#[cfg(feature = "recordings")]
 mod inline;
+mod paths;
 mod source;
+#[cfg(feature = "recordings")]
 mod wanted;
 
 use std::borrow::Cow;
@@ -15,18 +19,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::SysError;
-use crate::input::Input;
+use crate::input::{Input, InputKind};
 use crate::os::own_files;
+#[cfg(feature = "recordings")]
+use archive::read as read_archive;
 use disk::{list_folder, read_file};
 use files::Files;
 pub(crate) use fixed_interrupts::FIXED_INTERRUPTS;
 use folder::{Folder, Found};
 pub(crate) use hypervisor::{EMULATOR, HYPERVISOR, called};
+pub(crate) use paths::{CPUID, PCI_DEVICES, SCHEDULING};
 pub(crate) use source::Source;
-pub(crate) use wanted::{CPUID, HWLOC_XML, NAMED, PCI_DEVICES, SCHEDULING, is_device_name, is_named_only};
-
-/// The largest archive that is read, packed or not, in bytes.
-const LARGEST_ARCHIVE_BYTES: u64 = 256 << 20;
+#[cfg(feature = "recordings")]
+pub(crate) use wanted::{HWLOC_XML, NAMED, is_device_name, is_named_only};
 
 /// A machine's files: its own, or recorded ones. Paths are relative, without a leading slash: "proc/cpuinfo".
 #[derive(Debug)]
@@ -75,7 +80,7 @@ impl Root {
                 Found::Folder(folder) => Place::Folder(folder),
                 Found::Files(files) => Place::Files(files),
             },
-            false => Place::Files(archive::read(path, Input::open(path, LARGEST_ARCHIVE_BYTES)?)?),
+            false => Place::Files(read_archive(path, Input::open(path, InputKind::MachineArchive)?)?),
         };
         Ok(Self { place, path: path.to_owned() })
     }
@@ -84,9 +89,10 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::open`].
+    #[cfg(feature = "recordings")]
     pub fn from_archive_bytes(bytes: &[u8]) -> Result<Self, SysError> {
         let path = PathBuf::from("the archive");
-        Ok(Self { place: Place::Files(archive::read(&path, bytes)?), path })
+        Ok(Self { place: Place::Files(read_archive(&path, bytes)?), path })
     }
 
     /// A machine of files that are given with their texts, for tests and for embedding.
@@ -134,6 +140,13 @@ impl Root {
             Place::Files(files) => files.exists(path),
         }
     }
+}
+
+/// Refuses an archive: what unpacks one is not part of this build.
+#[cfg(not(feature = "recordings"))]
+fn read_archive(path: &Path, _: Input) -> Result<Files, SysError> {
+    let why = "it is a file, and this program was built without what reads archives".to_owned();
+    Err(SysError::NotARecording { path: path.to_owned(), why })
 }
 
 /// Where this machine describes itself under a path; nothing where its system has no such files.

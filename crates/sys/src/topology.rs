@@ -7,6 +7,7 @@ mod cpuid;
 mod cpuinfo;
 mod devices;
 mod frequency;
+#[cfg(feature = "recordings")]
 mod hwloc_xml;
 mod limits;
 mod memory;
@@ -18,11 +19,11 @@ mod sysfs;
 mod system;
 mod windows;
 
-use corewise_model::facts::MachineFacts;
-use corewise_model::{Machine, assemble};
+use corewise_machine::facts::MachineFacts;
+use corewise_machine::{Machine, assemble};
 
 use crate::error::SysError;
-use crate::root::{HWLOC_XML, Root, Source};
+use crate::root::{Root, Source};
 use reader::Reader;
 
 /// The machine of a root. What a source does not tell is a gap in the result, not an error.
@@ -48,12 +49,14 @@ pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
 }
 
 /// The cpus that this process may use as the source tells them, online or not.
-pub(crate) fn allowed_cpus(source: &dyn Source) -> Option<corewise_model::CpuSet> {
+#[cfg(feature = "recordings")]
+pub(crate) fn allowed_cpus(source: &dyn Source) -> Option<corewise_machine::CpuSet> {
     allowed::allowed(&Reader::new(source)).cpus
 }
 
 /// The numbers of the nodes whose memory this process may use, as the source tells them.
-pub(crate) fn allowed_memory(source: &dyn Source) -> Option<corewise_model::CpuSet> {
+#[cfg(feature = "recordings")]
+pub(crate) fn allowed_memory(source: &dyn Source) -> Option<corewise_machine::CpuSet> {
     allowed::allowed(&Reader::new(source)).memory
 }
 
@@ -61,8 +64,8 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
     let reader = Reader::new(source);
     let mut facts = sysfs::facts(&reader);
     if facts.cpus.is_empty() {
-        facts = match reader.text(HWLOC_XML) {
-            Some(text) => hwloc_xml::facts(&text)?,
+        facts = match exported_facts(&reader)? {
+            Some(facts) => facts,
             None => windows::facts(&reader)?.unwrap_or_else(|| cpuid::facts(&reader)),
         };
     } else if facts.named_kinds.is_empty() {
@@ -70,6 +73,17 @@ fn facts(source: &dyn Source) -> Result<MachineFacts, SysError> {
     }
     facts.gaps.extend(reader.into_gaps());
     if facts.cpus.is_empty() { Err(SysError::NoCpu) } else { Ok(facts) }
+}
+
+/// Reads hwloc's XML export, or `None` if there is none: only archives hold one.
+#[cfg(feature = "recordings")]
+fn exported_facts(reader: &Reader<'_>) -> Result<Option<MachineFacts>, SysError> {
+    reader.text(crate::root::HWLOC_XML).map(|text| hwloc_xml::facts(&text)).transpose()
+}
+
+#[cfg(not(feature = "recordings"))]
+fn exported_facts(_: &Reader<'_>) -> Result<Option<MachineFacts>, SysError> {
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -2,11 +2,15 @@
 
 pub mod account;
 pub mod affinity;
+#[cfg(feature = "events")]
 pub mod affinity_events;
 pub mod cgroup;
 pub mod counts;
+#[cfg(feature = "events")]
 pub mod events;
+#[cfg(feature = "events")]
 pub mod execution;
+#[cfg_attr(not(feature = "changes"), allow(dead_code, reason = "the journal of changes uses all of it"))]
 pub mod folder_handle;
 pub mod memory;
 pub mod own_files;
@@ -17,4 +21,5 @@ pub mod signals;
 pub mod spawn;
 pub mod task;
 pub mod thread;
+#[cfg(feature = "events")]
 pub mod written;

@@ -3,22 +3,30 @@
 
 pub mod accounts;
 pub mod affinity;
+#[cfg(feature = "events")]
 pub mod affinity_events;
 pub mod atomic_wait;
 mod attended;
 pub mod clock_rates;
+#[cfg(feature = "events")]
 pub mod counters;
 pub mod counts;
 pub mod cpuset;
+#[cfg(feature = "changes")]
 pub mod entrance;
+#[cfg(feature = "events")]
 pub mod events;
+#[cfg(feature = "events")]
 pub mod execution;
 pub mod files;
+#[cfg_attr(not(feature = "changes"), allow(dead_code, reason = "the journal of changes uses all of it"))]
 pub mod folder_handle;
 mod handle;
 pub mod ipc;
+#[cfg_attr(not(feature = "events"), allow(dead_code, reason = "the execution of commands uses all of it"))]
 mod job;
 mod library;
+pub mod limits;
 pub mod memory;
 pub mod memory_policy;
 mod missing;

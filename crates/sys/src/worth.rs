@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
 
-use corewise_model::worth::{HEADER_WORDS, Head, RECORD_WORDS, Record};
+use corewise_machine::worth::{HEADER_WORDS, Head, RECORD_WORDS, Record};
 
 use crate::os::files::{make_readable, open_to_read, writers_of};
 use crate::os::folder_handle::{FolderError, FolderHandle};

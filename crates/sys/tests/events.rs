@@ -6,9 +6,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use corewise_model::Gap;
-use corewise_model::event::What;
-use corewise_model::stall::EventSource;
+use corewise_machine::Gap;
+use corewise_machine::event::{EventSource, What};
 use corewise_sys::affinity;
 use corewise_sys::events::{Drained, Enabled, Interest, Recorder, Tracefs, left_instances, remove_left_instance};
 use corewise_sys::process::number_space_id;
@@ -126,7 +125,7 @@ fn sees_a_sleep(recorder: &Recorder, cpu: u32) -> Outcome {
     });
     let (away_ns, me) = away.ok_or("the switch to whoever ran meanwhile is missing")?;
     let is_back = |event: &&&_| {
-        let event: &corewise_model::event::Event = event;
+        let event: &corewise_machine::event::Event = event;
         matches!(&event.what, What::Switch { to, .. } if *to == me) && event.at_ns > away_ns
     };
     if !inside.iter().any(|event| is_back(&event)) {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution, USUAL_PATIENCE};
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -54,9 +54,9 @@ impl<'a> Shell<'a> {
         Self { script, cpus: None, timeout: None, patience: USUAL_PATIENCE, clock: None, stop: false }
     }
 
-    /// What it came to, and the lines that it wrote.
+    /// Returns how it ended, and the lines of its output.
     fn run(&self) -> Result<(Executed, Vec<String>), Failed> {
-        let mut lines = Vec::new();
+        let mut text = Vec::new();
         let (program, arguments) = (OsString::from("sh"), ["-c".into(), self.script.into()]);
         let stop = AtomicBool::new(self.stop);
         let stops = [&stop];
@@ -70,10 +70,10 @@ impl<'a> Shell<'a> {
             ..Execution::new(&program, &arguments, &stops)
         };
         let before = task::descendants(std::process::id()).len();
-        let executed = execution.run(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()))?;
+        let executed = execution.run(&mut |bytes| text.extend_from_slice(bytes))?;
         let left = task::descendants(std::process::id());
         same("processes that are left", left.len(), before)?;
-        Ok((executed, lines))
+        Ok((executed, String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()))
     }
 }
 
@@ -138,6 +138,9 @@ fn whole_tree() -> Outcome {
     same("faults were counted", alone.minor_faults > 0, true)?;
     same("those of children too", with_children.minor_faults > 2 * alone.minor_faults, true)?;
     same("memory", alone.peak_memory_bytes > 100_000, true)?;
+    let supervisor_s: f64 =
+        (0..20).try_fold(0.0, |sum, _| Ok::<_, Failed>(sum + Shell::new("true").run()?.0.supervisor_s))?;
+    same("the supervisor's own time", supervisor_s > 0.0, true)?;
     // It ends by itself; the patience is for a test that fails.
     let patient = Shell { patience: Duration::from_mins(1), ..Shell::new("sh -c 'sleep 0.05' & exit 0") };
     let (orphan, _) = patient.run()?;

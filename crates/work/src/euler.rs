@@ -8,8 +8,8 @@ mod slab;
 mod solver;
 mod sweep;
 
+use corewise_machine::random::Random;
 use corewise_model::metric_line::MetricLine;
-use corewise_model::stats::random::Random;
 
 use crate::amount::Amount;
 use crate::{Company, Error, Limit, Report, Settings};

@@ -4,8 +4,8 @@ pub mod movement;
 
 use std::sync::atomic::AtomicBool;
 
+use corewise_machine::random::Random;
 use corewise_model::metric_line::MetricLine;
-use corewise_model::stats::random::Random;
 
 use crate::amount::{Amount, Span, Supply};
 use crate::crew::crew;

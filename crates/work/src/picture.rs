@@ -68,7 +68,7 @@ pub fn write_pfm(path: &Path, width: usize, values: &[f32]) -> Result<(), Error>
 
 fn write(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Error> {
     let written = || {
-        let mut file = BufWriter::new(File::create(output::resolve(path)?)?);
+        let mut file = BufWriter::new(output::create(path)?);
         write(&mut file)?;
         file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
     };
@@ -95,7 +95,7 @@ impl Folder {
     /// [`Error::System`] when it cannot be made.
     pub fn new(wanted: Option<&Path>) -> Result<Self, Error> {
         if let Some(path) = wanted {
-            std::fs::create_dir_all(path).map_err(Error::system(format!("making the folder {}", path.display())))?;
+            output::make_folder(path).map_err(Error::system(format!("making the folder {}", path.display())))?;
             return Ok(Self { path: path.to_owned(), _temporary: None });
         }
         let temporary = tempfile::Builder::new().prefix("corewise-").tempdir();

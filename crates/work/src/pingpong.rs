@@ -11,9 +11,9 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use corewise_machine::random::Random;
 use corewise_model::histogram::Histogram;
 use corewise_model::metric_line::MetricLine;
-use corewise_model::stats::random::Random;
 use corewise_sys::clock::{Clock, Source, Ticks};
 use corewise_sys::open_files::OpenFiles;
 

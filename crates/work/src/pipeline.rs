@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use corewise_model::links::Slots;
+use corewise_machine::ring::Slots;
 use corewise_model::metric_line::MetricLine;
 use corewise_sys::ring;
 

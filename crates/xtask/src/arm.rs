@@ -27,13 +27,13 @@ const PROFILE: &str = "arm";
 pub enum Part {
     /// Of the crates that meet the processor, the kernel or C: `sys`, `store`, and the program's own unit tests.
     Differing,
-    /// Those of recordings, `model` and `lab` too: pure functions and simulations, which take minutes in an emulator.
+    /// Those of recordings, `machine`, `model` and `lab` too: pure functions and simulations, which take minutes in an emulator.
     All,
 }
 
 /// Test programs of `sys` and `store`.
 const TESTS: [&str; 3] = ["execution", "groups", "places"];
-/// Test programs of `sys` and `model` that are pure functions of texts and numbers; and the one of the kernel's events, which are had
+/// Test programs of `sys`, `machine` and `model` that are pure functions of texts and numbers; and the one of the kernel's events, which are had
 /// there only where tracefs is mounted.
 const MORE: [&str; 6] =
     ["events", "recordings", "articles", "experiment_error_rates", "link_files", "placement_document"];
@@ -71,8 +71,9 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
     };
     // At once: what cargo selects together shares its dependencies' features, so that nothing is compiled twice.
     let mut selected = vec!["test", "--lib", "--bins"];
-    for package in
-        ["corewise-sys", "corewise-store", "corewise"].iter().chain(of(part, &["corewise-model", "corewise-lab"]))
+    for package in ["corewise-sys", "corewise-store", "corewise"]
+        .iter()
+        .chain(of(part, &["corewise-machine", "corewise-model", "corewise-lab"]))
     {
         selected.extend(["--package", package]);
     }

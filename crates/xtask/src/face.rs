@@ -15,8 +15,15 @@ const WORDS: [&str; 7] = ["linux", "libc", "rustix", "std::os::", "target_os", "
 /// How no string may begin that is a path, which is one without white space.
 const PATHS: [&str; 4] = ["/proc", "/sys", "proc/", "sys/"];
 /// What is compiled for Windows.
-const SHIPPED: [&str; 6] =
-    ["corewise", "corewise-keep", "corewise-lab", "corewise-model", "corewise-store", "corewise-work"];
+const SHIPPED: [&str; 7] = [
+    "corewise",
+    "corewise-keep",
+    "corewise-lab",
+    "corewise-machine",
+    "corewise-model",
+    "corewise-store",
+    "corewise-work",
+];
 
 /// Looks through all files that are shipped; false where one names a system, which is printed.
 pub fn check() -> Result<bool> {

@@ -3,13 +3,16 @@
 
 mod arm;
 mod deny;
+mod doors;
 mod face;
 mod fuzz;
+mod packages;
 mod programs;
 mod rig;
 mod schema;
 mod screens;
 mod setup;
+mod suggestions;
 mod summary;
 mod test;
 mod walls;
@@ -37,14 +40,16 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig test [NAME]         every scenario on all machines, or those with NAME in their name, \"dual-socket::memory\"
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
   unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop
-  walls                   find circles between modules, commands that reach into other rooms, and code outside sys \
-that names a system
+  walls                   find circles between modules, commands that reach into other rooms, code outside sys \
+that names a system or opens files, commands that are suggested as texts, and crates that use others than they may
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
   pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests
   page-cost               how long pages of 256 cpus and of 400 runs take to make and to be painted, and how large they are
-  schema [--check]        write docs/schema/*.json from the types, or list those that are out of date
+  schema [--check]        write docs/schema/*.json from the types and the table of readers in docs/security.md, or list those that are out of date
+  tables                  write the tables of docs/*.md that are made from lists in the code: notations, words of the placement language, …
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
+  bench-output            check what reading 50 MB of output costs a trial, beside a pipe that is only drained, in turn
   compare-keep [against PROGRAM] [latency [PROGRAMS] | cost [SECONDS] | kills [TIMES]]  how soon and how surely `corewise keep` places programs \
 beside pollers and another build, \
 what it costs, and what is left after kill -9 at random moments (500 programs, 100 times)
@@ -100,12 +105,13 @@ fn run(words: &[&str]) -> Result<bool> {
         ["rig", "record", names @ ..] => rig::record(names).map(|()| true),
         ["unit"] => rig::unit(),
         ["rig", machine, command @ ..] => rig::boot(machine, command),
-        ["walls"] => Ok(walls::check()? & face::check()?),
+        ["walls"] => test::check_walls(),
         ["deny"] => deny::check(),
         ["pictures"] => page_chore("pictures_of_pages", &[]),
         ["page-cost"] => page_chore("cost_of_pages", &["--release"]),
         ["schema"] => schema::write().map(|()| true),
         ["schema", "--check"] => schema::check(),
+        ["tables"] => tables(),
         ["fuzz"] => fuzz::run(600, None),
         ["fuzz", seconds] => fuzz::run(number(seconds)?, None),
         ["fuzz", seconds, target] => fuzz::run(number(seconds)?, Some(target)),
@@ -120,6 +126,12 @@ fn run(words: &[&str]) -> Result<bool> {
 fn page_chore(name: &str, options: &[&str]) -> Result<bool> {
     let test = ["test", "--quiet", "--package", "corewise", "--test", "report"];
     Ok(cargo().args(test).args(options).args(["--", "--ignored", "--nocapture", name]).status()?.success())
+}
+
+/// Writes the tables of documents by the test that compares them.
+fn tables() -> Result<bool> {
+    let test = ["test", "--quiet", "--package", "corewise", "--test", "vocabularies", "tables_of_documents"];
+    Ok(cargo().args(test).env("COREWISE_WRITE_TABLES", "1").status()?.success())
 }
 
 /// Measures corewise beside other tools: a crate of its own, compiled when it is asked for.

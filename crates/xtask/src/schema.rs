@@ -1,14 +1,19 @@
-//! `cargo xtask schema`: the files of docs/schema, as the program prints them.
+//! `cargo xtask schema`: the files of docs/schema, as the program prints them, and the table of readers in docs/security.md.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use xtask::{cargo, output, root};
+use xtask::{cargo, done, output, root};
 
-/// Writes the schema files, and removes those that the program no longer has.
+/// The test that compares the table of readers with its page, or writes it.
+const READERS: &str = "the_table_of_readers";
+
+/// Writes the schema files and the table of readers, and removes the schema files that the program no longer has.
 pub fn write() -> Result<()> {
+    let test = ["test", "--quiet", "--package", "corewise-sys", "--lib", READERS];
+    done(cargo().args(test).env("COREWISE_WRITE_DOCS", "1"))?;
     let schemas = schemas()?;
     fs::create_dir_all(folder()).context("docs/schema cannot be created")?;
     for name in files()?.keys().filter(|name| !schemas.contains_key(*name)) {

@@ -1,4 +1,4 @@
-//! The walls of the house: modules of a crate make no circle, and no command reaches into the room of another.
+//! The walls of the house: modules of a crate make no circle, no command reaches into the room of another.
 //!
 //! A module points to another where it names something that is defined there, by whatever path and through whatever re-export. The
 //! modules of one parent, each with all that lies in it, must make no circle. What a parent defines its children may use, as functions
@@ -16,45 +16,55 @@ use xtask::root;
 /// Where the rooms of commands lie in the program.
 const ROOMS: [&str; 2] = ["crate", "commands"];
 /// Chains of re-exports are not longer.
-const LONGEST_CHAIN: usize = 16;
+pub const LONGEST_CHAIN: usize = 16;
 
 /// A path: `["crate", "placement", "plan"]`.
-type Segments = Vec<String>;
+pub type Segments = Vec<String>;
 
 /// A file's part in the house.
 #[derive(Debug, Default)]
-struct Module {
+pub struct Module {
     /// What a name stands for that is not defined here, by `use`.
-    names: BTreeMap<String, Segments>,
+    pub names: BTreeMap<String, Segments>,
     /// From where everything is imported.
-    globs: Vec<Segments>,
+    pub globs: Vec<Segments>,
     /// What is defined here.
-    defined: BTreeSet<String>,
+    pub defined: BTreeSet<String>,
     /// Every path that is written here.
-    paths: BTreeSet<Segments>,
+    pub paths: BTreeSet<Segments>,
+    /// The names of all methods that are called here.
+    pub methods: BTreeSet<String>,
 }
 
 /// The modules of a crate by their paths.
-type House = BTreeMap<Segments, Module>;
+pub type House = BTreeMap<Segments, Module>;
 
 /// Which modules of one parent point to which, and where in them.
 type Arrows<'a> = BTreeMap<&'a [String], BTreeMap<&'a [String], Vec<String>>>;
 
 /// Looks at every crate; false where there is a circle or an open wall, which are printed.
 pub fn check() -> Result<bool> {
-    let mut wrong = Vec::new();
+    let wrong: Vec<String> = houses()?
+        .iter()
+        .flat_map(|(name, house)| faults(house).into_iter().map(move |fault| format!("{name}: {fault}")))
+        .collect();
+    wrong.iter().for_each(|fault| println!("{fault}"));
+    Ok(wrong.is_empty())
+}
+
+/// Reads every crate: its folder's name, and its modules.
+pub fn houses() -> Result<Vec<(String, House)>> {
+    let mut all = Vec::new();
     for entry in fs::read_dir(root().join("crates"))? {
         let folder = entry?.path();
         for top in ["lib.rs", "main.rs"].map(|name| folder.join("src").join(name)) {
             if top.is_file() {
                 let house = read(&top).with_context(|| top.display().to_string())?;
-                let name = folder.file_name().unwrap_or_default().to_string_lossy();
-                wrong.extend(faults(&house).into_iter().map(|fault| format!("{name}: {fault}")));
+                all.push((folder.file_name().unwrap_or_default().to_string_lossy().into_owned(), house));
             }
         }
     }
-    wrong.iter().for_each(|fault| println!("{fault}"));
-    Ok(wrong.is_empty())
+    Ok(all)
 }
 
 fn read(top: &Path) -> Result<House> {
@@ -86,7 +96,15 @@ fn add(house: &mut House, path: Segments, folder: &Path, items: &[Item]) -> Resu
 
 fn is_of_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|word| word == "test")
+        let is_test = |condition: &syn::Meta| match condition {
+            syn::Meta::Path(word) => word.is_ident("test"),
+            syn::Meta::List(list) if list.path.is_ident("all") => {
+                list.tokens.to_string().split(',').any(|word| word.trim() == "test")
+            }
+            _ => false,
+        };
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<syn::Meta>().is_ok_and(|condition| is_test(&condition))
     })
 }
 
@@ -167,6 +185,11 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         let is_relative = words.first().is_some_and(|first| first == "self" || first == "super");
         self.module.paths.insert(if is_relative && words.len() > 1 { self.absolute(&words) } else { words });
         visit::visit_path(self, path);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        self.module.methods.insert(call.method.to_string());
+        visit::visit_expr_method_call(self, call);
     }
 
     /// What a macro is given is read as far as it looks like an expression, or several with commas between them.
@@ -274,19 +297,25 @@ fn reached<'a>(arrows: &Arrows<'a>, from: &'a [String]) -> BTreeSet<&'a [String]
     found
 }
 
+/// Makes a house of modules and their texts.
+#[cfg(test)]
+pub fn house_of(modules: &[(&str, &str)]) -> House {
+    let mut house = House::new();
+    for (path, text) in modules {
+        let path: Segments = path.split("::").map(str::to_owned).collect();
+        let mut module = Module::default();
+        Reader { path: &path, module: &mut module }.items(&syn::parse_file(text).unwrap().items);
+        house.insert(path, module);
+    }
+    house
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn house(modules: &[(&str, &str)]) -> Vec<String> {
-        let mut house = House::new();
-        for (path, text) in modules {
-            let path: Segments = path.split("::").map(str::to_owned).collect();
-            let mut module = Module::default();
-            Reader { path: &path, module: &mut module }.items(&syn::parse_file(text).unwrap().items);
-            house.insert(path, module);
-        }
-        faults(&house)
+        faults(&house_of(modules))
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The table of what is stored, and of what was deleted.
 
+use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_store::Entry;
 use jiff::tz::TimeZone;
 
 use super::grid::{Column, Grid};
 use super::number::{count, when};
+use super::suggestion;
 use super::text::{Line, Screen, Tone};
 use super::wrap::wrap;
 
@@ -12,10 +14,12 @@ use super::wrap::wrap;
 const MOST_DELETED: usize = 3;
 
 /// What a list shows, for its words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed<'a> {
     /// The kind, where it is of one only.
     pub kind: Option<&'a str>,
+    /// The command that makes the first of them.
+    pub first: SuggestedCommand,
     /// Whether it is of all machines, not only of the one corewise runs on.
     pub all: bool,
     /// How many others are stored that it leaves out.
@@ -23,19 +27,23 @@ pub struct Listed<'a> {
 }
 
 /// The list of what is stored, oldest first.
-pub fn screen(entries: &[Entry], listed: Listed<'_>, zone: &TimeZone, width: usize) -> Screen {
+pub fn screen(entries: &[Entry], listed: &Listed<'_>, zone: &TimeZone, width: usize) -> Screen {
     let mut screen = Screen::new();
     if entries.is_empty() {
         let what = listed.kind.map_or_else(String::new, |kind| format!(" of the kind {kind}"));
         let whose = if listed.all { "" } else { " for this machine" };
         let text = format!("Nothing{what} is stored{whose} yet. Next:  ");
-        screen.extend(wrap(&Line::new().plain(text).strong("corewise"), width, 2));
+        screen.extend(wrap(&Line::new().plain(text).strong(suggestion::typed(&listed.first)), width, 2));
     } else {
         screen.extend(table(entries, listed.all, zone, width));
     }
     if listed.others > 0 {
         let text = format!("{} more of other machines, or of this one with other cpus:  ", listed.others);
-        screen.block(wrap(&Line::new().faint(text).strong("corewise history --all"), width, 2));
+        screen.block(wrap(
+            &Line::new().faint(text).strong(suggestion::typed(&suggested_command::history_all())),
+            width,
+            2,
+        ));
     }
     screen
 }

@@ -1,18 +1,21 @@
 //! Machines and surveys made by hand for the tests of the views, from published facts where a real machine is meant.
 
+use corewise_machine::counts::{Count, Counted};
+use corewise_machine::facts::{CacheKind, CoreType};
+use corewise_machine::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
+use corewise_machine::suggested_command;
+use corewise_machine::thread::ThreadUse;
+use corewise_machine::{CpuSet, Gap, Machine};
+use corewise_model::Survey;
 use corewise_model::clock::Clock;
-use corewise_model::facts::{CacheKind, CoreType};
 use corewise_model::finding::{Effect, Finding, Topic};
 use corewise_model::histogram::Histogram;
 use corewise_model::links::map::{LinkMap, Origin, Provenance as MapProvenance, Series, Spoiled, Unit};
 use corewise_model::links::{Links, Pair, Relation, What, classes};
-use corewise_model::machine::{Cache, Kind, Llc, Node, Object, Processor, System};
 use corewise_model::survey::conclude::{Answer, Conclusions, FirstCpu};
 use corewise_model::survey::{
-    Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, ThreadUse, Work,
-    WorkKind,
+    CpuObservation, CpuRound, Frequency, FrequencySource, Provenance, Scope, Tail, Work, WorkKind,
 };
-use corewise_model::{CpuSet, Gap, Machine, Survey};
 
 /// The cpus of a kernel list.
 pub fn list(text: &str) -> CpuSet {
@@ -322,12 +325,12 @@ pub fn ryzen_conclusions(survey: &Survey) -> Conclusions {
         high,
         p_value: Some(0.0004),
     };
-    let finding = |topic, cpus: &str, statement: &str, advice: &str, command: Option<&str>, effect| Finding {
+    let finding = |topic, cpus: &str, statement: &str, advice: &str, command, effect| Finding {
         topic,
         cpus: list(cpus),
         statement: statement.into(),
         advice: advice.into(),
-        command: command.map(str::to_owned),
+        command,
         effects: vec![effect],
     };
     Conclusions {
@@ -337,7 +340,7 @@ pub fn ryzen_conclusions(survey: &Survey) -> Conclusions {
                 "0",
                 "cpu 0 is interrupted 2.9x [2.6, 3.1] as often as the median cpu (nvme0q1 77 %, timer 23 %).",
                 "Latency-sensitive work belongs elsewhere:",
-                Some("corewise run --on 1-31 -- ./app"),
+                Some(suggested_command::run_on("1-31")),
                 effect("interrupt rate", 2.9, 2.6, 3.1),
             ),
             finding(

@@ -1,12 +1,14 @@
 //! What a survey means, in plain words, and what could not be measured.
 
+use corewise_machine::Gap;
+use corewise_machine::suggested_command;
+use corewise_model::Survey;
 use corewise_model::finding::Finding;
-use corewise_model::survey::Scope;
 use corewise_model::survey::conclude::{Answer, Conclusions};
-use corewise_model::{Gap, Survey};
 
 use super::printable::bounded;
 use super::story::StoryPart;
+use super::suggestion;
 use super::text::Line;
 use super::wrap::{glued, unbroken};
 
@@ -53,13 +55,8 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions) -> Vec<StoryPart> {
         lines.push(Line::new().faint(" =  ").faint(glued(sentence)).hanging(4));
     }
     if let Some(seconds) = conclusions.longer_s {
-        let command = match survey.provenance.scope {
-            Scope::Machine => "corewise --budget",
-            Scope::Tail => "corewise tail --for",
-        };
-        let line =
-            Line::new().plain("    To decide what is open:  ").strong(format!("{command} {}", duration(seconds)));
-        lines.push(line.hanging(8));
+        let command = suggestion::typed(&suggestion::again(survey, &duration(seconds)));
+        lines.push(Line::new().plain("    To decide what is open:  ").strong(command).hanging(8));
     }
     lines
 }
@@ -91,9 +88,8 @@ pub fn numbered(number: usize, finding: &Finding) -> Vec<StoryPart> {
     let head = format!("{number:>2}{gap}", gap = unbroken("  "));
     let statement = Line::new().strong(head).plain(glued(&bounded(&finding.statement, LONGEST_SENTENCE)));
     let advice = Line::new().plain("    ").plain(glued(&bounded(&finding.advice, LONGEST_SENTENCE)));
-    let command = finding.command.as_deref().filter(|command| !command.is_empty());
-    let next = match command {
-        Some(command) => StoryPart::Step { advice, command: Line::new().strong(command) },
+    let next = match &finding.command {
+        Some(command) => StoryPart::Step { advice, command: Line::new().strong(suggestion::typed(command)) },
         None => advice.hanging(4),
     };
     vec![statement.hanging(4), next]
@@ -121,7 +117,7 @@ pub fn gaps(gaps: &[Gap]) -> Vec<StoryPart> {
         told.push(format!("{} more", reasons.len() - MOST_GAPS));
     }
     let line = Line::new().plain(glued(&format!("Not measured: {}.", told.join("; "))));
-    vec![line.faint(" Next:  ").strong(unbroken("corewise doctor")).hanging(2)]
+    vec![line.faint(" Next:  ").strong(unbroken(&suggestion::typed(&suggested_command::doctor()))).hanging(2)]
 }
 
 /// More gaps than this are counted only.

@@ -2,8 +2,9 @@
 
 mod figure;
 
+use corewise_machine::CpuSet;
+use corewise_model::Survey;
 use corewise_model::survey::conclude::rows::Row;
-use corewise_model::{CpuSet, Survey};
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, duration, whole};

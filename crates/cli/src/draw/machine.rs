@@ -1,9 +1,9 @@
 //! The machine in one line, and the picture of its levels.
 
-use corewise_model::facts::CacheKind;
+use corewise_machine::facts::CacheKind;
+use corewise_machine::machine_file::Description;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::links::map::{Origin, Provenance};
-use corewise_model::machine_file::Description;
-use corewise_model::{CpuSet, Machine};
 
 use super::number::{bytes, count};
 use super::picture;

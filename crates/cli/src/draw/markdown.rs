@@ -1,5 +1,7 @@
 //! Text in Markdown (CommonMark 0.31 with GitHub's tables), as others paste it: what came from outside is text there and nothing else.
 
+use corewise_machine::suggested_command;
+
 use super::grid::{ColumnHeading, WholeTable};
 use super::printable::printable;
 use super::story::{Story, StoryBlock, StoryPart, StoryRole};
@@ -17,7 +19,7 @@ pub fn story(story: &Story, number: Option<i64>) -> String {
     blocks.extend(notes.map(|notes| format!("### Checks and notes\n\n{notes}")));
     let figures: Vec<String> = story.figures().map(|figure| text(&figure.title)).collect();
     if let Some(number) = number.filter(|_| !figures.is_empty()) {
-        let command = format!("corewise report {number} --figures FOLDER");
+        let command = suggested_command::report_figures(number).line();
         blocks.push(format!("Figures ({}) are drawn by:\n\n{}", figures.join("; "), code(&command)));
     }
     blocks.push(format!("Make it again:\n\n{}", code(&story.command)));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::suggested_command;
 use corewise_model::followed::Followed;
 use jiff::tz::TimeZone;
 
@@ -45,7 +46,7 @@ pub fn story(name: &str, moments: &[Moment], zone: &TimeZone) -> Option<Story> {
     let head = format!("{} of this machine, from {since} to {until}", count(moments.len(), name));
     let now = lines.iter().filter_map(|whose| now(*whose, name, moments)).collect();
     let figures = quantities.iter().filter_map(|quantity| figure(quantity, &lines, name, moments, zone));
-    let told = Story::new(format!("corewise report {}", last.number))
+    let told = Story::new(suggested_command::report_on(last.number))
         .with(StoryRole::Head, vec![Line::new().plain(head).hanging(2)])
         .with(StoryRole::Answer, paragraphs(now, 2))
         .with(StoryRole::Evidence, figures.map(StoryPart::Figure).collect())

@@ -1,6 +1,6 @@
 //! The picture of a machine's levels: a row for each object, or for several like ones, with its cpus.
 
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::{CpuSet, Level, Machine};
 
 use super::number::{bytes, count};
 use super::text::{Line, Tone};

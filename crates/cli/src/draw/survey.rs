@@ -1,6 +1,7 @@
 //! What begins and ends every screen of a survey: the machine, what to know before the first number, what was not measured, where it is kept.
 
-use corewise_model::{CpuSet, Gap, Survey};
+use corewise_machine::Gap;
+use corewise_model::Survey;
 
 use super::findings::gaps;
 use super::machine::headline;
@@ -44,12 +45,6 @@ impl Kept {
             Self::Failed | Self::Recalled(..) => None,
         }
     }
-}
-
-/// What is typed behind a command to survey the same cpus: nothing where they were all that may be used.
-pub fn cpus_option(survey: &Survey) -> String {
-    let cpus: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
-    if cpus == survey.machine.allowed { String::new() } else { format!(" --cpus {cpus}") }
 }
 
 /// The beginning: where it comes from, what spoils its numbers, and the machine.

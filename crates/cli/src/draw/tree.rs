@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::{CpuSet, Level, Machine};
 
 /// Objects with the same cpus, and what lies in them.
 #[derive(Clone, Debug)]

@@ -20,12 +20,12 @@ pub struct CommonArguments {
     /// The folder of the journals of changes [default: /run/corewise for root, corewise in the user's state folder]
     #[arg(long, global = true, value_name = "PATH", hide = true)]
     pub journal: Option<PathBuf>,
-    /// Measure although another corewise of yours is measuring
-    #[arg(long, global = true, hide = true)]
+    /// Go on although another corewise of yours is measuring, or although a rule rests on what is deleted
+    #[arg(long, global = true)]
     pub anyway: bool,
-    /// Execute the commands in this suite, article or store although somebody else can have written them; exactly this content is
+    /// Execute the commands in this suite, article or store although another user can have written them; exactly this content is
     /// remembered as accepted
-    #[arg(long, global = true, value_name = "FILE", hide = true)]
+    #[arg(long, global = true, value_name = "FILE")]
     pub trust: Option<PathBuf>,
     /// When to use colour; NO_COLOR is respected
     #[arg(

@@ -1,11 +1,14 @@
 //! What the program does with every kind of artifact: it prints them, from the store too, and compares two of a kind.
 
 use std::borrow::Cow;
+use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
+use corewise_machine::Machine;
+use corewise_machine::SuggestedCommand;
+use corewise_model::Artifact;
 use corewise_model::artifact::Origin;
-use corewise_model::{Artifact, Machine};
 use corewise_store::{Entry, Store};
 use corewise_sys::input;
 use jiff::tz::TimeZone;
@@ -15,10 +18,12 @@ use super::failure::{Exit, Failure};
 use super::history::broken;
 use super::output::{print_form, show_story};
 use super::settings::Settings;
+use crate::draw::heat::depth::Depth;
 use crate::draw::markdown;
 use crate::draw::number::when;
 use crate::draw::over_time::{self, Moment};
 use crate::draw::story::Story;
+use crate::draw::suggestion::for_others;
 use crate::draw::survey::Kept;
 
 /// So many results of a kind are followed at most: the latest. Those of machines of more than 128 cpus take long to read.
@@ -51,7 +56,7 @@ impl Form {
 }
 
 /// A kind of artifact as the program prints it.
-pub trait Printed: Artifact {
+pub trait Printed: Artifact + Clone {
     /// Prints it in a form other than Markdown, which all kinds have alike.
     ///
     /// # Errors
@@ -60,6 +65,9 @@ pub trait Printed: Artifact {
 
     /// What it is called with its number: "Survey".
     const TITLE: &'static str;
+
+    /// The command that makes one.
+    fn first() -> SuggestedCommand;
 
     /// Composes its story.
     fn story(&self, conclusions: &Self::Conclusions, kept: &Kept, settings: &Settings) -> Story;
@@ -111,12 +119,14 @@ pub struct Kind {
     pub latest: fn(&Store, &[Entry]) -> Result<Vec<i64>, Failure>,
     /// What a page has of those of these numbers: what they show together, each of them, and how they changed over the history.
     pub report: fn(&Store, &[i64], &Settings) -> Sections,
-    /// What is wrong with one in JSON, if anything.
-    pub check: fn(&str) -> Result<(), String>,
-    /// Takes one into a store whose JSON is in a file of that name; its number there.
-    pub import: fn(&mut Store, &str, &str) -> Result<i64, String>,
+    /// Reads the JSON of one and prints it in every form, so that what is imported is known to be shown.
+    pub rehearse: fn(&mut dyn Read, &Settings) -> Result<(), String>,
+    /// Reads the JSON of one from a file of that name and adds it to a store. Returns its number there.
+    pub import: fn(&mut Store, &mut dyn Read, &str) -> Result<i64, String>,
     /// The name of its documents.
     pub schema: &'static str,
+    /// The command that makes one.
+    pub first: fn() -> SuggestedCommand,
 }
 
 /// A section of a page: one result, or what several show together.
@@ -160,9 +170,10 @@ pub const fn kind<T: Printed>() -> Kind {
         compare: compared::<T>,
         latest: latest::<T>,
         report: reported::<T>,
-        check: |data| read::<T>(data).map(drop),
+        rehearse: rehearse::<T>,
         import: imported::<T>,
         schema: T::SCHEMA,
+        first: T::first,
     }
 }
 
@@ -172,7 +183,8 @@ pub fn again<T: Printed>(store: &Store, number: i64, form: &Form, settings: &Set
     let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
     let kept = Kept::Recalled(number, made);
     if form.markdown && form.svg.is_none() && !settings.json {
-        return print_form(&markdown::story(&artifact.story(&artifact.conclude(), &kept, settings), Some(number)));
+        let story = for_others(|| artifact.story(&artifact.conclude(), &kept, settings));
+        return print_form(&markdown::story(&story, Some(number)));
     }
     artifact.print(&kept, form, settings)
 }
@@ -202,13 +214,13 @@ fn latest<T: Printed>(store: &Store, entries: &[Entry]) -> Result<Vec<i64>, Fail
 fn reported<T: Printed>(store: &Store, numbers: &[i64], settings: &Settings) -> Sections {
     let artifact = |number: &i64| Ok((*number, store.get::<T>(*number).map_err(broken)?));
     let several = numbers.iter().map(artifact).collect::<Result<Vec<(i64, T)>, Failure>>()?;
-    let mut sections = T::together(&several);
+    let mut sections = for_others(|| T::together(&several));
     for (number, artifact) in &several {
         let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
         sections.push(Section {
             id: format!("{}-{number}", T::KIND),
             title: format!("{} {number}", T::TITLE),
-            story: artifact.story(&artifact.conclude(), &Kept::Recalled(*number, made), settings),
+            story: for_others(|| artifact.story(&artifact.conclude(), &Kept::Recalled(*number, made), settings)),
             result: Some(Reported {
                 number: *number,
                 schema: T::SCHEMA,
@@ -249,23 +261,54 @@ fn followed<T: Printed>(store: &Store, several: &[(i64, T)]) -> Sections {
 }
 
 fn moment<T: Printed>(store: &Store, number: i64) -> Option<Moment> {
-    let artifact: T = store.get(number).ok()?;
-    let Origin { machine, started_unix_ms, .. } = artifact.origin();
-    let environment = machine.map(Machine::environment).unwrap_or_default();
-    Some(Moment { number, started_unix_ms, environment, values: artifact.followed() })
+    Some(moment_of(number, &store.get::<T>(number).ok()?))
 }
 
-fn imported<T: Printed>(store: &mut Store, data: &str, file: &str) -> Result<i64, String> {
+fn moment_of<T: Artifact>(number: i64, artifact: &T) -> Moment {
+    let Origin { machine, started_unix_ms, .. } = artifact.origin();
+    let environment = machine.map(Machine::environment).unwrap_or_default();
+    Moment { number, started_unix_ms, environment, values: artifact.followed() }
+}
+
+fn imported<T: Printed>(store: &mut Store, data: &mut dyn Read, file: &str) -> Result<i64, String> {
     store.add(&read::<T>(data)?.imported(file)).map_err(|error| error.to_string())
 }
 
-fn read<T: Printed>(data: &str) -> Result<T, String> {
-    let artifact: T = input::json(data.as_bytes()).map_err(|error| error.to_string())?;
+fn read<T: Printed>(data: &mut dyn Read) -> Result<T, String> {
+    let artifact: T = input::json(data).map_err(|error| error.to_string())?;
     artifact.check().map(|()| artifact)
 }
 
+/// Reads an artifact and makes all that is ever made of one: its line in lists, its screen, its documents, its part of a page, what is followed
+/// of it, and what changed between two.
+fn rehearse<T: Printed>(data: &mut dyn Read, settings: &Settings) -> Result<(), String> {
+    let artifact = read::<T>(data)?;
+    let kept = Kept::Recalled(1, when(artifact.origin().started_unix_ms, &TimeZone::UTC));
+    for json in [false, true] {
+        let settings = Settings { json, ..settings.clone() };
+        for csv in [false, true] {
+            // A form that a kind does not have, or that has nothing to print, is refused in words.
+            let _ = artifact.print(&kept, &Form { csv, ..Form::default() }, &settings);
+        }
+        let _ = T::compare([1, 2], [&artifact, &artifact], &settings);
+    }
+    let moments: Vec<Moment> = [1, 2].into_iter().map(|number| moment_of(number, &artifact)).collect();
+    let over_time = over_time::story(T::KIND, &moments, &TimeZone::UTC);
+    let (_, own) = (artifact.summary(), artifact.story(&artifact.conclude(), &kept, settings));
+    let together = T::together(&[(1, artifact.clone()), (2, artifact)]).into_iter().map(|section| section.story);
+    together.chain(over_time).chain([own]).for_each(|story| render(&story, settings));
+    Ok(())
+}
+
+/// Renders a story in every form.
+fn render(story: &Story, settings: &Settings) {
+    let _ = story.screen(settings.width, Depth::NoColour).styled();
+    let _ = (story.markup(1).into_string(), markdown::story(story, Some(1)));
+    let _ = (story.sentences(), story.commands(), story.notes());
+}
+
 /// Prints an artifact as JSON, or as its screen.
-pub fn print<T: Printed + Clone>(artifact: &T, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
+pub fn print<T: Printed>(artifact: &T, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
     print_story(artifact, kept, settings, |conclusions| artifact.story(conclusions, kept, settings))
 }
 

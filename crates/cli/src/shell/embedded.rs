@@ -1,10 +1,10 @@
 //! Data in a page: written by `corewise report`, read by `corewise history import`.
 
-use std::borrow::Cow;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use base64::read::DecoderReader;
 use corewise_sys::input::JSON_BYTES;
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -33,39 +33,94 @@ pub fn element(schema: &str, json: &str) -> Option<String> {
     (data.len() <= LARGEST).then(|| format!("{begin}{schema}\">{data}{END}"))
 }
 
-/// The data that a page holds: the names of the documents, and their JSON.
-///
-/// # Errors
-/// What is wrong with compressed data.
-pub fn elements(page: &str) -> Result<Vec<(&str, Cow<'_, str>)>, String> {
-    let mut places: Vec<(usize, usize)> = Vec::new();
-    for (form, begin) in BEGIN.iter().enumerate() {
-        places.extend(page.match_indices(begin).map(|(place, _)| (place, form)));
-    }
-    places.sort_unstable();
-    let element = |(place, form): (usize, usize)| {
-        let text = &page[place + BEGIN[form].len()..];
-        let (schema, rest) = text.split_once("\">")?;
-        let (data, _) = rest.split_once(END)?;
-        Some(if form == 0 {
-            Ok((schema, Cow::Borrowed(data)))
-        } else {
-            unpacked(data).map(|json| (schema, Cow::Owned(json)))
-        })
-    };
-    places.into_iter().filter_map(element).collect()
+/// An element of a page that holds a document, packed as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element<'a> {
+    /// The name of the document.
+    pub schema: &'a str,
+    data: &'a str,
+    is_packed: bool,
 }
 
-fn unpacked(data: &str) -> Result<String, String> {
-    let bytes = STANDARD.decode(data).map_err(|error| error.to_string())?;
-    let mut json = String::new();
-    GzDecoder::new(&*bytes).take(JSON_BYTES).read_to_string(&mut json).map_err(|error| error.to_string())?;
-    Ok(json)
+/// Finds the elements of a page, in one pass over it. An element whose data does not end is none.
+pub fn elements(page: &str) -> impl Iterator<Item = Element<'_>> {
+    let mut rest = page;
+    std::iter::from_fn(move || {
+        while let Some(place) = rest.find('<') {
+            // What is no beginning, or no data, is passed over up to the next "<".
+            let (element, passed) = parse_element(&rest[place..]);
+            rest = &rest[place + passed..];
+            if element.is_some() {
+                return element;
+            }
+        }
+        None
+    })
+}
+
+/// The element that a text begins with, if any, and how much of the text was looked at.
+fn parse_element(text: &str) -> (Option<Element<'_>>, usize) {
+    for (begin, is_packed) in BEGIN.into_iter().zip([false, true]) {
+        let Some(inside) = text.strip_prefix(begin) else { continue };
+        let Some(end) = inside.find('<') else { return (None, text.len()) };
+        let passed = begin.len() + end;
+        let element = inside[..end].split_once("\">").filter(|_| inside[end..].starts_with(END));
+        return (element.map(|(schema, data)| Element { schema, data, is_packed }), passed);
+    }
+    (None, 1)
+}
+
+/// Unpacks the elements of a page, all of them together no more than [`JSON_BYTES`].
+#[derive(Debug)]
+pub struct Unpacker {
+    left: u64,
+}
+
+impl Unpacker {
+    /// Nothing was unpacked yet.
+    pub fn new() -> Self {
+        Self { left: JSON_BYTES }
+    }
+
+    /// Opens an element to read its JSON.
+    pub fn open<'a>(&'a mut self, element: &Element<'a>) -> impl Read + 'a {
+        let data = element.data.as_bytes();
+        let reader: Box<dyn Read + 'a> = match element.is_packed {
+            true => Box::new(GzDecoder::new(DecoderReader::new(data, &STANDARD))),
+            false => Box::new(data),
+        };
+        UnpackedReader { reader, left: &mut self.left }
+    }
+}
+
+/// Reads what an element unpacks to, and counts it.
+struct UnpackedReader<'a> {
+    reader: Box<dyn Read + 'a>,
+    left: &'a mut u64,
+}
+
+impl Read for UnpackedReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        let too_large = || io::Error::other(format!("it unpacks to more than {JSON_BYTES} bytes"));
+        *self.left = self.left.checked_sub(count as u64).ok_or_else(too_large)?;
+        Ok(count)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn unpacked(page: &str) -> Vec<(String, io::Result<String>)> {
+        let mut unpacker = Unpacker::new();
+        let read = |element: Element<'_>| {
+            let mut text = String::new();
+            let read = unpacker.open(&element).read_to_string(&mut text);
+            (element.schema.to_owned(), read.map(|_| text))
+        };
+        elements(page).map(read).collect()
+    }
 
     #[test]
     fn what_is_written_into_a_page_is_read_again() {
@@ -73,15 +128,46 @@ mod tests {
         let large = format!("[{}0]", "1,2,3,".repeat(100_000));
         let page = format!("<p>x</p>{}\n{}", element("a/1", small).unwrap(), element("c/2", &large).unwrap());
         assert!(page.len() < 20_000);
-        let found = elements(&page).unwrap();
-        assert_eq!([found[0].0, found[1].0], ["a/1", "c/2"]);
-        assert_eq!(found[0].1.replace("\\u003c", "<"), small);
-        assert_eq!(found[1].1, large);
+        let found = unpacked(&page);
+        assert_eq!([found[0].0.as_str(), found[1].0.as_str()], ["a/1", "c/2"]);
+        assert_eq!(found[0].1.as_ref().unwrap().replace("\\u003c", "<"), small);
+        assert_eq!(*found[1].1.as_ref().unwrap(), large);
     }
 
     #[test]
     fn an_element_that_has_no_end_or_is_no_data_is_none() {
-        assert_eq!(elements(&format!("{}a/1\">{{", BEGIN[0])), Ok(vec![]));
-        assert!(elements(&format!("{}a/1\">%%{END}", BEGIN[1])).is_err());
+        assert_eq!(elements(&format!("{}a/1\">{{", BEGIN[0])).count(), 0);
+        assert_eq!(elements(&format!("{}a/1\">{{<b>{END}", BEGIN[0])).count(), 0);
+        assert_eq!(elements(&format!("{}a/1{END}", BEGIN[0])).count(), 0);
+        assert!(unpacked(&format!("{}a/1\">%%{END}", BEGIN[1]))[0].1.is_err());
+        let inner = element("b/1", "{}").unwrap();
+        assert_eq!(
+            elements(&format!("{}a/1\">{{{inner}", BEGIN[0])).map(|one| one.schema).collect::<Vec<_>>(),
+            ["b/1"]
+        );
+    }
+
+    #[test]
+    fn beginnings_without_an_end_are_looked_at_once() {
+        let page = BEGIN[0].repeat(100_000);
+        let (mut rest, mut looked_at) = (page.as_str(), 0);
+        while !rest.is_empty() {
+            let (element, passed) = parse_element(rest);
+            assert_eq!(element, None);
+            looked_at += passed;
+            rest = &rest[passed..];
+        }
+        assert_eq!(looked_at, page.len());
+        assert_eq!(elements(&page).count(), 0);
+    }
+
+    #[test]
+    fn all_elements_together_unpack_to_a_bounded_size() {
+        let packed = element("a/1", &" ".repeat(60 << 20)).unwrap();
+        assert!(packed.len() < 100_000);
+        let mut unpacker = Unpacker::new();
+        let page = packed.repeat(6);
+        let is_read = |element| io::copy(&mut unpacker.open(&element), &mut io::sink()).is_ok();
+        assert_eq!(elements(&page).map(is_read).collect::<Vec<_>>(), [true, true, true, true, false, false]);
     }
 }

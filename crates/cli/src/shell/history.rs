@@ -3,19 +3,22 @@
 use std::path::Path;
 use std::sync::Once;
 
-use corewise_model::{Artifact, Machine, Survey};
+use corewise_machine::Machine;
+use corewise_machine::{SuggestedCommand, suggested_command};
+use corewise_model::{Artifact, Survey};
 use corewise_store::{Store, StoreError};
 use corewise_sys::files;
 
 use super::failure::Failure;
 use super::output::say;
 use super::settings::{History, Settings};
+use crate::draw::suggestion;
 use crate::draw::survey::Kept;
 
 /// The store, or what makes one.
-pub fn existing(settings: &Settings, first: &str) -> Result<Store, Failure> {
+pub fn existing(settings: &Settings, first: &SuggestedCommand) -> Result<Store, Failure> {
     let what = || Ok::<_, Failure>(format!("there is no history at {}", path(settings)?.display()));
-    let next = || format!("{first}, or name another store with --store.");
+    let next = || format!("Make one with {}, or name another store with --store.", suggestion::mention(first));
     opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
 }
 
@@ -40,9 +43,8 @@ pub fn latest_survey(machine: &Machine, settings: &Settings, will_do: impl Fn(&S
 /// # Errors
 /// Those of the store.
 pub fn to_write(path: &Path, settings: &Settings) -> corewise_store::Result<Store> {
-    if is_checked(path, settings) {
-        to_read(path, settings)?;
-    }
+    // Read as a whole before it is written to.
+    to_read(path, settings)?;
     if settings.named_store.is_none() {
         // Made by a corewise that let others read it.
         let _ = files::make_private(path);
@@ -61,7 +63,7 @@ fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<St
     let store = Store::open_to_read(path)?;
     if let Some(store) = &store {
         say_renumbered(store);
-        if is_checked(path, settings) {
+        if is_checked(store, settings) {
             store.check()?;
         }
     }
@@ -70,8 +72,8 @@ fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<St
 
 /// Whether a store is read as a whole before anything else: one that was named, or that others may write. The user's own at its
 /// usual place is checked by `corewise doctor`, since it may be large.
-fn is_checked(path: &Path, settings: &Settings) -> bool {
-    settings.named_store.is_some() || files::writers(path).is_ok_and(|others| others.is_some())
+fn is_checked(store: &Store, settings: &Settings) -> bool {
+    settings.named_store.is_some() || store.origin().writers().is_some()
 }
 
 /// The opening that brings a store up to date is the only one that knows.
@@ -85,10 +87,10 @@ fn say_renumbered(store: &Store) {
         .map(|entry| format!("{} {} is now {}", entry.kind, entry.was.unwrap_or_default(), entry.number))
         .collect();
     say(&format!(
-        "note: everything in {} now has one series of numbers: {}\n  `corewise history experiment N` and `corewise \
-            links show N` still accept the old ones.",
+        "note: everything in {} now has one series of numbers: {}\n  {} still accepts the old ones of maps.",
         store.path().display(),
-        all.join(", ")
+        all.join(", "),
+        suggestion::mention(&suggested_command::links_show("N"))
     ));
 }
 
@@ -109,7 +111,8 @@ fn path(settings: &Settings) -> Result<&Path, Failure> {
 pub fn broken(error: StoreError) -> Failure {
     match error {
         StoreError::Missing { .. } | StoreError::Deleted { .. } | StoreError::OtherKind { .. } => {
-            Failure::unavailable(error).next("`corewise history --all` lists everything.")
+            Failure::unavailable(error)
+                .next(format!("{} lists everything.", suggestion::mention(&suggested_command::history_all())))
         }
         error => Failure::unavailable(format!("the history cannot be read: {error}")),
     }

@@ -4,10 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use corewise_machine::suggested_command;
 use corewise_sys::signals;
 
 use super::failure::{Exit, Failure};
 use super::output::say;
+use crate::draw::suggestion;
 
 /// Watches for SIGINT, SIGTERM and SIGHUP while something is measured.
 #[derive(Clone, Debug)]
@@ -17,7 +19,8 @@ pub struct Interruption {
 
 /// Nothing is cleared up; the processes that were started for a trial end with this one.
 fn ended_at_once() -> ! {
-    say(&"ended at once; `corewise undo` reverts changes to the machine, if there were any");
+    let undo = suggestion::mention(&suggested_command::undo());
+    say(&format!("ended at once; {undo} reverts changes to the machine, if there were any"));
     std::process::exit(Exit::Interrupted as i32);
 }
 

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use corewise_keep::{Status, Wish};
+use corewise_machine::suggested_command;
 use corewise_model::keep::Held;
-use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::input::{Input, InputKind};
 use corewise_sys::process::Process;
 use corewise_sys::{input, output, signals};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 use crate::shell::settings::Settings;
 
 const STATE: &str = "keep.json";
 /// What is asked for about processes, a number and a word a line.
 const WISHES: &str = "keep.wishes";
-/// So large a state is read.
-const STATE_BYTES: u64 = 64 << 20;
 
 /// A running `keep run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +46,9 @@ impl State<'static> {
     }
 
     fn in_folder(folder: &Path) -> Option<Self> {
-        input::json(Input::open(&folder.join(STATE), STATE_BYTES).ok()?).ok()
+        let state = Input::open(&folder.join(STATE), InputKind::KeeperState).ok()?;
+        // Whoever writes it chooses the process that gets a signal.
+        if state.origin().writers().is_some() { None } else { input::json(state).ok() }
     }
 
     /// The processes that the `keep run` before this one left alone, and that still live.
@@ -101,7 +103,8 @@ pub fn reload(settings: &Settings) -> bool {
 /// Where none runs.
 pub fn running(settings: &Settings) -> Result<State<'static>, Failure> {
     State::read(settings).ok_or_else(|| {
-        Failure::unavailable("no `corewise keep run` of this user runs").next("Start it with `corewise keep run`.")
+        let run = suggestion::mention(&suggested_command::keep_run());
+        Failure::unavailable(format!("no {run} of this user runs")).next(format!("Start it with {run}."))
     })
 }
 
@@ -112,7 +115,7 @@ pub fn running(settings: &Settings) -> Result<State<'static>, Failure> {
 pub fn ask(process: u32, wish: Wish, settings: &Settings) -> Result<(), Failure> {
     let state = running(settings)?;
     let file = wishes_in(settings.journal_folder()?);
-    let before = input::settings(&file).unwrap_or_default();
+    let before = input::read_text(&file, InputKind::KeeperWishes).unwrap_or_default();
     let text = format!("{before}{process} {}\n", word(wish));
     output::replace(&file, text.as_bytes())
         .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.display())))?;
@@ -123,7 +126,7 @@ pub fn ask(process: u32, wish: Wish, settings: &Settings) -> Result<(), Failure>
 /// What was asked for about processes; asked once.
 pub fn take_wishes(folder: &Path) -> Vec<(u32, Wish)> {
     let file = wishes_in(folder);
-    let text = Input::open(&file, SETTINGS_BYTES).and_then(Input::text).unwrap_or_default();
+    let text = input::read_text(&file, InputKind::KeeperWishes).unwrap_or_default();
     let _ = input::remove(&file);
     let wish = |line: &str| {
         let (process, asked) = line.split_once(' ')?;

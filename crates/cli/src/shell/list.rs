@@ -1,5 +1,6 @@
 //! The list of what is stored, as `history` prints it and the commands that had lists of their own.
 
+use corewise_machine::SuggestedCommand;
 use corewise_store::Entry;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
@@ -23,7 +24,7 @@ pub struct HistoryDocument<'a> {
 }
 
 /// Lists the artifacts of this machine or of all, of one kind or of every.
-pub fn list(kind: Option<&str>, all: bool, settings: &Settings) -> Result<(), Failure> {
+pub fn list(kind: Option<&str>, first: SuggestedCommand, all: bool, settings: &Settings) -> Result<(), Failure> {
     let mut entries = match opened(settings)? {
         Some(store) => store.entries(None).map_err(broken)?,
         None => Vec::new(),
@@ -34,10 +35,10 @@ pub fn list(kind: Option<&str>, all: bool, settings: &Settings) -> Result<(), Fa
         let fingerprint = this_machine()?.fingerprint();
         entries.retain(|entry| entry.fingerprint.as_ref() == Some(&fingerprint));
     }
-    let listed = Listed { kind, all, others: total - entries.len() };
+    let listed = Listed { kind, first, all, others: total - entries.len() };
     show(
         settings,
         || HistoryDocument { schema: "corewise/history/2", artifacts: &entries },
-        || screen(&entries, listed, &TimeZone::system(), settings.width),
+        || screen(&entries, &listed, &TimeZone::system(), settings.width),
     )
 }

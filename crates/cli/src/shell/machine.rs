@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use corewise_model::Machine;
-use corewise_model::interrupt::device::DeviceInterrupt;
-use corewise_model::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
-use corewise_sys::{Root, SysError, input, irq};
+use corewise_machine::Machine;
+use corewise_machine::interrupt::device::DeviceInterrupt;
+use corewise_machine::machine_file::{self, BUILT_IN, BuiltIn, Description, Found, MachineFile};
+use corewise_machine::suggested_command;
+use corewise_sys::input::{self, InputKind};
+use corewise_sys::{Root, SysError, irq};
 
 use super::failure::{Exit, Failure};
 use super::placing::shortened;
+use crate::draw::suggestion;
 
 /// The word that asks for the list of the machines that the program holds.
 const LIST: &str = "list";
@@ -127,9 +130,11 @@ pub fn interrupts(choice: &MachineChoice) -> Vec<DeviceInterrupt> {
 }
 
 fn described(path: &Path) -> Result<MachineFile, Failure> {
-    let text = input::settings(path).map_err(|error| {
-        Failure::unavailable(error)
-            .next("Expected a machine file; `corewise topology --machine list` shows the built-in machines.")
+    let text = input::read_text(path, InputKind::MachineFile).map_err(|error| {
+        Failure::unavailable(error).next(format!(
+            "Expected a machine file; {} shows the built-in machines.",
+            suggestion::mention(&suggested_command::topology_machines())
+        ))
     })?;
     machine_file::parse(&text).map_err(|error| {
         Failure::usage(format!("{}, {error}", path.display())).next("docs/machines.md describes machine files.")
@@ -143,8 +148,10 @@ fn recorded(path: &Path) -> Result<Machine, Failure> {
 
 /// The failure of a recording that cannot be read.
 pub fn unreadable(error: &SysError) -> Failure {
-    let next = "--machine takes a name, a machine file (.toml), or a recording: a file of `corewise record`, or a \
-        folder or archive with sys and proc.";
+    let record = suggestion::mention(&suggested_command::record());
+    let next = format!(
+        "--machine takes a name, a machine file (.toml), or a recording: a file of {record}, or a folder or archive with sys and proc."
+    );
     Failure::unavailable(error).next(next)
 }
 

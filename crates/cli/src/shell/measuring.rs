@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
+use corewise_machine::suggested_command;
 
 use super::failure::{Exit, Failure};
+use crate::draw::suggestion;
 
 /// The budget of so many cpus, where nothing was asked for: the default up to 32, and as much more as the square root.
 pub fn grown(default: Duration, cpus: usize) -> Duration {
@@ -28,7 +30,8 @@ pub fn nothing_measured(what: &str, first: &str, gap: Option<&Gap>, is_interrupt
         || format!("the budget ended before the first {first}"),
         |gap| format!("{}: {}", gap.what, gap.why),
     );
-    Failure::unavailable(format!("nothing was measured ({why})")).next("Nothing was stored; see `corewise doctor`.")
+    Failure::unavailable(format!("nothing was measured ({why})"))
+        .next(format!("Nothing was stored; see {}.", suggestion::mention(&suggested_command::doctor())))
 }
 
 #[cfg(test)]

@@ -4,20 +4,23 @@ use std::ops::Range;
 
 pub use corewise_lab::placing::reachable_here;
 use corewise_lab::placing::{self, Known, PlacingError};
+use corewise_machine::machine::MemoryCost;
+use corewise_machine::placement::{Context, Expression, PlacementError, Resolution, parse};
+use corewise_machine::suggested_command;
+use corewise_machine::worth::WorthNow;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::finding::{Finding, Topic};
 use corewise_model::links::map::Origin;
 use corewise_model::links::{self, LinkMap, What};
-use corewise_model::machine::MemoryCost;
 use corewise_model::memory::MemoryMap;
-use corewise_model::placement::{Context, Expression, PlacementError, Resolution, parse};
 use corewise_model::survey::conclude::{Conclusions, conclude};
-use corewise_model::worth::WorthNow;
-use corewise_model::{Artifact as _, CpuSet, Machine, Survey};
+use corewise_model::{Artifact as _, Survey};
 
 use super::failure::{Exit, Failure};
 use super::history::{if_readable, latest_survey};
 use super::settings::Settings;
 use crate::draw::printable::{printable, width};
+use crate::draw::suggestion;
 
 /// So many characters of a long expression are shown around a mistake.
 const SHOWN_CHARACTERS: usize = 60;
@@ -129,7 +132,11 @@ pub fn refused(exit: Exit, error: PlacementError) -> Failure {
     let failure = Failure::new(exit, pointed(&error.what, &error.text, &error.at));
     match error.hint {
         Some(hint) => failure.next(shortened(&hint)),
-        None => failure.next("`corewise place --help` explains the language; `corewise topology` shows this machine."),
+        None => failure.next(format!(
+            "{} explains the language; {} shows this machine.",
+            suggestion::mention(&suggested_command::place_help()),
+            suggestion::mention(&suggested_command::topology())
+        )),
     }
 }
 

@@ -4,16 +4,18 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use corewise_lab::placing::Known as _;
+use corewise_machine::placement::Context;
+use corewise_machine::suggested_command;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::keep::{EditError, ResolvedRule, Rule, resolve, rules};
-use corewise_model::placement::Context;
-use corewise_model::{CpuSet, Machine};
-use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::processes::HAVE_CONTROL_GROUPS;
 use corewise_sys::{files, output};
 
 use super::failure::Failure;
 use super::machine::this_machine;
 use super::settings::Settings;
+use crate::draw::suggestion;
 
 /// Where the system's rules are in the folder of its settings.
 const OF_SYSTEM: &str = "corewise/rules.d";
@@ -83,7 +85,7 @@ impl Rules {
 
     fn missing(&self, name: &str) -> Failure {
         Failure::usage(format!("there is no rule {name} in {}", self.place.display()))
-            .next("`corewise keep` lists the rules.")
+            .next(format!("{} lists the rules.", suggestion::mention(&suggested_command::keep())))
     }
 
     fn files(&self) -> Result<Vec<PathBuf>, Failure> {
@@ -91,8 +93,7 @@ impl Rules {
             return Ok(self.place.symlink_metadata().is_ok().then(|| self.place.clone()).into_iter().collect());
         }
         let refused = |error| Failure::unavailable(format!("cannot read {}: {error}", self.place.display()));
-        let entries = std::fs::read_dir(&self.place).map_err(refused)?;
-        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let mut files = input::list_folder(&self.place).map_err(refused)?;
         files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
         files.sort();
         Ok(files)
@@ -133,8 +134,10 @@ impl Rules {
             return Err(Failure::usage(what));
         }
         if self.read()?.iter().any(|known| known.name == rule.name) {
-            return Err(Failure::usage(format!("there is a rule {} already", rule.name))
-                .next(format!("Remove it with `corewise keep remove {}`, or choose another name.", rule.name)));
+            return Err(Failure::usage(format!("there is a rule {} already", rule.name)).next(format!(
+                "Remove it with {}, or choose another name.",
+                suggestion::mention(&suggested_command::keep_remove(&rule.name))
+            )));
         }
         let is_file = self.place.exists() || self.place.extension().is_some_and(|extension| extension == "toml");
         let is_folder = self.place.is_dir() || self.of_system && !is_file;
@@ -143,7 +146,7 @@ impl Rules {
         let after = corewise_model::keep::added(&before, rule).map_err(|error| unedited(&file, &error))?;
         self.parsed(&file, &after)?;
         if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| unwritten(&file, &error))?;
+            output::make_folder(folder).map_err(|error| unwritten(&file, &error))?;
         }
         output::replace(&file, after.as_bytes()).map_err(|error| unwritten(&file, &error))?;
         Ok(file)
@@ -201,8 +204,8 @@ fn needs_control_groups(rule: &Rule) -> bool {
 
 /// The text of a file of rules that nobody else can have written.
 fn text(file: &Path) -> Result<String, Failure> {
-    let input = Input::open(file, SETTINGS_BYTES).map_err(Failure::unavailable)?;
-    if let Some(why) = input.writers() {
+    let input = Input::open(file, InputKind::Rules).map_err(Failure::unavailable)?;
+    if let Some(why) = input.origin().writers() {
         return Err(Failure::unavailable(format!(
             "the rules in {} do not count: {why}, so somebody else can have written them",
             file.display()

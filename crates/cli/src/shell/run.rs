@@ -14,6 +14,11 @@ pub trait Run: Parser + 'static {
     /// The JSON documents that it prints.
     const DOCUMENTS: &'static [Document] = &[];
 
+    /// Options that suggestions of the same command repeat: without them they would be about something else.
+    fn carried_options(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Does what was typed.
     ///
     /// # Errors
@@ -21,12 +26,17 @@ pub trait Run: Parser + 'static {
     fn run(self, settings: &Settings) -> Result<Exit, Failure>;
 }
 
-/// A JSON document: what gives its schema, whose title is "corewise/NAME/VERSION".
-pub type Document = fn() -> Schema;
+/// A JSON document of a command.
+pub struct Document {
+    /// Returns its schema, whose title is "corewise/NAME/VERSION".
+    pub schema: fn() -> Schema,
+    /// Command lines that print it with `--json`, in the folder that the test of documents prepares.
+    pub examples: &'static [&'static str],
+}
 
-/// The document that a type is.
-pub fn document<T: JsonSchema>() -> Schema {
-    schema_for!(T)
+/// The document that a type is, and command lines that print it.
+pub const fn document<T: JsonSchema>(examples: &'static [&'static str]) -> Document {
+    Document { schema: || schema_for!(T), examples }
 }
 
 /// Help is wrapped at this many columns at most.

@@ -10,8 +10,6 @@ use corewise_sys::{files, process};
 use super::arguments::{CommonArguments, When};
 use super::failure::Failure;
 
-/// What the journal says who moved them.
-pub const MOVED_BY: &str = "corewise irq";
 /// The width of a page where there is no terminal.
 const PAGE_WIDTH: usize = 80;
 

@@ -1,10 +1,11 @@
 //! What contains commands is executed only where nobody else can have written it, or where the user has accepted exactly this content.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
-use corewise_sys::{files, input};
+use corewise_sys::file_place::FileOrigin;
+use corewise_sys::input::{Input, InputKind};
+use corewise_sys::{files, output};
 use sha2::{Digest as _, Sha256};
 
 use super::failure::Failure;
@@ -18,10 +19,12 @@ const SHOWN: usize = 12;
 
 /// Commands that a file holds.
 pub struct Commands<'a> {
-    /// The file.
+    /// The file as it was named, for messages.
     pub file: &'a Path,
-    /// Who else can have written it, as [`input::Input::writers`] says.
-    pub writers: Option<String>,
+    /// The file that was opened, from which the content is.
+    pub origin: &'a FileOrigin,
+    /// The page that an experiment was imported from: its commands are another user's, whatever the store's owner.
+    pub imported: Option<&'a str>,
     /// All that is executed, and all that decides how.
     pub content: &'a [u8],
     /// What would be executed, a line each.
@@ -34,20 +37,21 @@ impl Commands<'_> {
     /// # Errors
     /// What would be executed, and how to accept it.
     pub fn check(&self, settings: &Settings) -> Result<(), Failure> {
-        let Some(why) = &self.writers else { return Ok(()) };
+        let imported = || self.imported.map(|page| format!("the experiment was imported from {page}"));
+        let Some(why) = self.origin.writers().map(str::to_owned).or_else(imported) else { return Ok(()) };
         let digest = Sha256::digest(self.content).iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
             text
         });
         let list = settings.data.as_ref().map(|data| data.join(LIST));
-        let known = list.as_ref().and_then(|list| input::settings(list).ok()).unwrap_or_default();
+        let known = list.as_ref().and_then(|list| read_list(list)).unwrap_or_default();
         if known.lines().any(|line| line.split(' ').next() == Some(&digest)) {
             return Ok(());
         }
-        let is_same = |trusted: &Path| trusted.canonicalize().ok() == self.file.canonicalize().ok();
-        if settings.trust.as_deref().is_some_and(is_same) {
+        if settings.trust.as_deref().is_some_and(|trusted| self.origin.is_at(trusted)) {
             if let Some(list) = list {
-                let _ = remember(&list, &format!("{digest} {}", printable(&self.file.display().to_string())));
+                let line = format!("{digest} {}\n", printable(&self.file.display().to_string()));
+                let _ = remember(&list, &(known + &line));
             }
             return Ok(());
         }
@@ -64,13 +68,14 @@ impl Commands<'_> {
     }
 }
 
-/// Adds a line to the list.
-fn remember(list: &Path, line: &str) -> std::io::Result<()> {
+/// Reads the list; `None` if others can have written it.
+fn read_list(list: &Path) -> Option<String> {
+    let (text, origin) = Input::open(list, InputKind::TrustList).and_then(Input::text_with_origin).ok()?;
+    origin.writers().is_none().then_some(text)
+}
+
+/// Writes the list.
+fn remember(list: &Path, text: &str) -> std::io::Result<()> {
     files::make_private_folder(list.parent().unwrap_or(Path::new(".")))?;
-    let mut file = match files::create_new_private(list) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => files::open_itself(list)?,
-        made => made?,
-    };
-    std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0))?;
-    writeln!(file, "{line}")
+    output::replace(list, text.as_bytes())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use corewise_model::links::Slots;
+use corewise_machine::ring::Slots;
 use jiff::{Span, SpanRelativeTo};
 
 /// What reads a duration between two, each in words: with its unit (500ms, 1m30s), or seconds where it is a bare number.

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use corewise_model::Machine;
-use corewise_model::worth::{Board, CpuWorth, SpeedSource, WorthNow, speeds};
+use corewise_machine::Machine;
+use corewise_machine::suggested_command;
+use corewise_machine::worth::{Board, CpuWorth, SpeedSource, WorthNow};
+use corewise_model::worth::speeds;
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::worth::{ProcessorTime, WorthReader};
 use schemars::JsonSchema;
@@ -14,6 +16,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::history::latest_survey;
 use super::settings::Settings;
+use crate::draw::suggestion;
 
 /// How long a look takes.
 pub const LOOK: Duration = Duration::from_secs(1);
@@ -116,13 +119,14 @@ impl Source {
 }
 
 /// How speeds are known, as a sentence.
-pub fn speeds_in_words(sources: impl Iterator<Item = SpeedSource> + Clone) -> &'static str {
+pub fn speeds_in_words(sources: impl Iterator<Item = SpeedSource> + Clone) -> String {
     let is = |source| sources.clone().any(|own| own == source);
+    let survey = suggestion::mention(&suggested_command::survey());
     match (is(SpeedSource::Measured), is(SpeedSource::Hardware), is(SpeedSource::Unknown)) {
-        (true, false, false) => "Speeds: measured by the latest survey.",
-        (false, true, _) => "Speeds: the hardware's own ranking, not measured; `corewise survey` measures them.",
-        (false, false, _) => "Speeds: not measured, all cpus count alike; `corewise survey` measures them.",
-        (true, ..) => "Speeds: measured by the latest survey where it visited a cpu.",
+        (true, false, false) => "Speeds: measured by the latest survey.".to_owned(),
+        (false, true, _) => format!("Speeds: the hardware's own ranking, not measured; {survey} measures them."),
+        (false, false, _) => format!("Speeds: not measured, all cpus count alike; {survey} measures them."),
+        (true, ..) => "Speeds: measured by the latest survey where it visited a cpu.".to_owned(),
     }
 }
 

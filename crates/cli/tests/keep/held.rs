@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::affinity;
 use corewise_sys::affinity_events::AffinityEvents;
 

@@ -2,6 +2,7 @@
 //!
 //! The processes are copies of sleep(1) in the test's own folder, by whose path the rule matches: no other process is touched.
 
+mod crowd;
 mod evidence;
 mod held;
 mod service;

@@ -3,18 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use corewise_lab::experiment::begun_now;
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, Machine, generate, machine_file};
+use corewise_model::Survey;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
 use corewise_model::sample::{Kind, Reading};
 use corewise_model::simulate::{self, Noise, Truth};
-use corewise_model::stats::random::Random;
 use corewise_model::trial::{
     Arm, ArmMemory, Live, Metric, Observed, Outcome, Part, Parts, RolePlace, Service, Source, ThreadRole, Trial,
     Workload, policy_of_slots,
 };
-use corewise_model::{CpuSet, Machine, Survey, machine_file};
 use corewise_store::Store;
 
 use crate::support::Place;
@@ -27,7 +28,7 @@ const DAY: i64 = 86_400_000;
 
 /// A survey of a machine of so many cpus.
 pub fn survey(cpus: u32, seed: u64) -> Survey {
-    let machine = simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]);
+    let machine = generate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]);
     survey_of(machine, if cpus > 32 { 6 } else { 24 }, seed, 120.0)
 }
 
@@ -58,7 +59,7 @@ fn cost(relation: corewise_model::links::Relation) -> f64 {
 
 /// An experiment of so many blocks in which the candidate is 8 % better.
 pub fn experiment(blocks: u32, name: &str) -> Conducted {
-    let machine = simulate::machine(4, false, &[(CpuSet::first(4), 32)]);
+    let machine = generate::machine(4, false, &[(CpuSet::first(4), 32)]);
     let workload = Workload::new(vec!["./program".to_owned(), name.to_owned()], "/".into(), Metric::wall_time());
     conducted(machine, workload, &[(default(), 1.0), (Arm::new(name, Some(CpuSet::of(1)), "a test"), 0.92)], blocks)
 }
@@ -211,7 +212,7 @@ pub fn parts(name: &str) -> Conducted {
 
 /// One to eight threads, pinned and not, of a program that a sixteenth of keeps from scaling.
 pub fn threads() -> Conducted {
-    let machine = simulate::machine(8, false, &[(CpuSet::first(8), 32)]);
+    let machine = generate::machine(8, false, &[(CpuSet::first(8), 32)]);
     let seconds = |threads: u32, pinned: bool| {
         let shared = 1.0 / 16.0;
         (shared + (1.0 - shared) / f64::from(threads)) * if pinned { 0.96 } else { 1.0 }

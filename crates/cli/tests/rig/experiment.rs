@@ -101,7 +101,8 @@ fn goes_away(guest: &mut Guest) -> Outcome {
     let last = all.pop_last().unwrap_or_default();
     let script = format!(
         "if grep -q \"^Cpus_allowed_list:.{last}\\$\" /proc/self/status; then echo run >>/tmp/runs; \
-         if test $(wc -l </tmp/runs) -gt 1; then echo 0 >/sys/devices/system/cpu/cpu{last}/online; fi; fi; echo score 10.07"
+         if test $(wc -l </tmp/runs) -gt 1; then echo 0 >/sys/devices/system/cpu/cpu{last}/online; fi; fi; \
+         echo score 10.0${{#COREWISE_PADDING}}"
     );
     let tried = json(guest, &trying(last, &cpus::list(&all), &script));
     switch(guest, &[last].into(), true)?;

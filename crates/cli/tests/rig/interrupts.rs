@@ -160,7 +160,7 @@ fn refused(guest: &mut Guest) -> Outcome {
 /// A user who is not root may look, and is told what to type; nothing is changed, and nothing is left to undo.
 fn of_user(guest: &mut Guest) -> Outcome {
     let before = text(guest, ALLOWED)?;
-    let shown = json(guest, &as_user("corewise irq --for 100ms --json"))?;
+    let shown = json(guest, &as_user("corewise irq --budget 100ms --json"))?;
     let ports = entries(&shown["interrupts"]).filter(|interrupt| interrupt["number"] == STEPS);
     same("the serial port is listed", ports.count(), 1)?;
     let cpu = now_on(guest)?;
@@ -203,7 +203,7 @@ fn managed(guest: &mut Guest) -> Outcome {
     let before = text(guest, ALLOWED)?;
     text(guest, &format!("for name in {MODULES}; do insmod /lib/modules/$name.ko; done"))?;
     guest.wait_for("the disk", "[ -e /sys/block/vda ]")?;
-    let listed = json(guest, "corewise irq --for 100ms --json")?;
+    let listed = json(guest, "corewise irq --budget 100ms --json")?;
     let of_disk = |interrupt: &&Value| interrupt["driver"] == "virtio-pci";
     let disk: Vec<Value> = entries(&listed["interrupts"]).filter(of_disk).cloned().collect();
     let with = |text: &str| disk.iter().find(|one| one["handlers"][0].as_str().is_some_and(|name| name.contains(text)));

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::found::{as_user, entries, json, same, text};
 use crate::placement::all_refused;
+use crate::survey::in_time;
 use crate::{EVERYWHERE, Outcome, Scenario};
 
 const HAS_NODES: fn(&Description) -> bool = |machine| machine.nodes.len() > 1;
@@ -151,8 +152,8 @@ fn few(guest: &mut Guest) -> Outcome {
 
 /// What a map of memory observed; `before` stands before the command in the script.
 fn map(guest: &mut Guest, before: &str, buffer: &str) -> Result<Value, Failed> {
-    let command = format!("{before}corewise memory --json --no-store --seed 7 --buffer {buffer} --budget 5s");
-    Ok(json(guest, &command)?["observed"].take())
+    let command = in_time(&format!("corewise memory --json --no-store --seed 7 --buffer {buffer} --budget"), 5);
+    Ok(json(guest, &format!("{before}{command}"))?["observed"].take())
 }
 
 /// The nodes that are measured: those of the map that have a buffer. How far the visits came is a matter of time.

@@ -64,7 +64,7 @@ fn named_at_last(guest: &mut Guest, cpu: u32) -> Result<String, Failed> {
 
 /// The task that took most of a cpu, of those that took some of it while it was looked at.
 fn longest_task(guest: &mut Guest, cpu: u32, seconds: u32) -> Result<Result<String, String>, Failed> {
-    let outcome = guest.run(&format!("{TAIL} --cpus {cpu} --for {seconds}s"))?;
+    let outcome = guest.run(&format!("{TAIL} --cpus {cpu} --budget {seconds}s"))?;
     // On a host so busy that there was no time for anything.
     if outcome.stderr.contains("nothing was measured") {
         return Ok(Err(outcome.stderr));
@@ -84,7 +84,7 @@ fn longest_task(guest: &mut Guest, cpu: u32, seconds: u32) -> Result<Result<Stri
 /// Without rights there are still stalls, divided by what the thread knows of itself.
 fn user(guest: &mut Guest) -> Outcome {
     let cpu = reachable_last(guest);
-    let document = json(guest, &as_user(&in_time(&format!("{TAIL} --cpus {cpu} --for"), 2)))?;
+    let document = json(guest, &as_user(&in_time(&format!("{TAIL} --cpus {cpu} --budget"), 2)))?;
     let survey = &document["observed"];
     same("how causes are known", survey["watch"]["rung"].as_str(), Some("thread"))?;
     let is_about = |gap: &&Value| gap["what"] == "causes of stalls" && gap["cure"].as_str().is_some();
@@ -93,7 +93,7 @@ fn user(guest: &mut Guest) -> Outcome {
 }
 
 fn goes_away(guest: &mut Guest) -> Outcome {
-    goes_away_during(guest, |seconds| format!("{TAIL} --for {seconds}s"))
+    goes_away_during(guest, |seconds| format!("{TAIL} --budget {seconds}s"))
 }
 
 /// Its corewise cannot run any more: the first process began with the machine.

@@ -84,8 +84,10 @@ fn number(cpu: &Value) -> Option<u32> {
     cpu["cpu"].as_u64().map(|cpu| cpu as u32)
 }
 
+/// The kernel's events that were recorded.
+pub const TRACE: &str = "/sys/kernel/tracing/trace";
 /// The kernel's event for a thread that gets a name; each visit to a cpu is a thread that is named after it.
-const EVENT: &str = "/sys/kernel/tracing/events/task/task_rename";
+pub const EVENT: &str = "/sys/kernel/tracing/events/task/task_rename";
 
 fn goes_away(guest: &mut Guest) -> Outcome {
     goes_away_during(guest, |seconds| format!("corewise survey --json --no-store --budget {seconds}s --seed 7"))
@@ -96,50 +98,50 @@ pub fn reachable_last(guest: &Guest) -> u32 {
     reachable(guest.machine()).last().copied().unwrap_or_default()
 }
 
-/// The last cpu is switched off once it was visited. A host so busy that the survey is over by then is given a longer one: `survey`
-/// is the command for so many seconds.
+/// Longest durations of a survey that is ended as soon as it has missed a cpu. A longer one follows only if the host was so busy that it was
+/// over before: a short one has short rounds.
+const BUDGETS_S: [u32; 4] = [24, 96, 384, 1_536];
+
+/// Switches the last cpu off once it was visited, and ends the survey once it has missed the cpu for a whole round. `survey` is the command
+/// for a number of seconds.
 pub fn goes_away_during(guest: &mut Guest, survey: impl Fn(u32) -> String) -> Outcome {
     let all = reachable(guest.machine());
     let gone = all.last().copied().unwrap_or_default();
-    let last = Cpus::from([gone]);
-    let mut failed: Failed = "each survey was over before it could miss a cpu".into();
-    for seconds in [8, 24, 64] {
-        let is_midway = survey_without(guest, &last, &survey(seconds))?;
-        let document = json(guest, "cat /tmp/survey; cat /tmp/told >&2; rm /tmp/survey /tmp/told");
-        match document {
-            Ok(document) if is_midway => {
-                // Of a host so busy that there was one round, no part can be missing.
-                match told(&document, &all, gone) {
-                    Ok(()) => return Ok(Completion::Completed),
-                    Err(why) => failed = why,
-                }
-            }
-            Ok(_) => {}
-            // There was no time for anything.
-            Err(why) => failed = why,
+    let mut said = String::new();
+    for seconds in BUDGETS_S {
+        let has_missed = survey_without(guest, &Cpus::from([gone]), &survey(seconds))?;
+        let outcome = guest.run("cat /tmp/survey; cat /tmp/told >&2; rm /tmp/survey /tmp/told")?;
+        if has_missed {
+            told(&serde_json::from_slice(&outcome.stdout)?, &all, gone)?;
+            return Ok(Completion::Completed);
         }
+        said = outcome.stderr;
     }
-    Err(failed)
+    Err(format!("each survey was over before it could miss a cpu: {said}").into())
 }
 
-/// Whether the survey tried to visit the cpus while they were off: twice, so that one of both times was in a whole round. It
+/// Whether the survey tried to visit the cpus while they were off: twice, so that there was a whole round in between. It
 /// has ended when this returns, and the cpus are on again.
 fn survey_without(guest: &mut Guest, off: &Cpus, survey: &str) -> Result<bool, Failed> {
-    const CLEAR: &str = "echo >/sys/kernel/tracing/trace";
-    text(guest, &format!("{CLEAR}\necho 1 >{EVENT}/enable"))?;
-    text(guest, &format!("{survey} >/tmp/survey 2>/tmp/told &"))?;
+    let clear = format!("echo >{TRACE}");
+    text(guest, &format!("{clear}\necho 1 >{EVENT}/enable"))?;
+    text(guest, &format!("{survey} >/tmp/survey 2>/tmp/told & echo $! >/run/survey"))?;
+    // By its number: for a moment it has the shell's name.
+    let has_ended = "[ ! -e /proc/$(cat /run/survey) ]";
     let visits = |count: u32| {
         let visit = format!("newcomm=tail {} ", cpus::list(off));
-        format!("[ $(grep -c '{visit}' /sys/kernel/tracing/trace) -ge {count} ]")
+        format!("[ $(grep -c '{visit}' {TRACE}) -ge {count} ]")
     };
-    guest.wait_for("a visit to the cpu", &format!("{} || ! pidof corewise", visits(1)))?;
+    guest.wait_for("a visit to the cpu", &format!("{} || {has_ended}", visits(1)))?;
     switch(guest, off, false)?;
-    text(guest, CLEAR)?;
-    guest.wait_for("the survey to end", "sleep 0.2; ! pidof corewise")?;
-    let is_midway = guest.run(&visits(2))?.code == 0;
+    text(guest, &clear)?;
+    guest.wait_for("two visits without the cpu", &format!("{} || {has_ended}", visits(2)))?;
+    let has_missed = guest.run(&visits(2))?.code == 0;
+    guest.run("kill -TERM $(cat /run/survey)")?;
+    guest.wait_for("the survey to end", has_ended)?;
     switch(guest, off, true)?;
     text(guest, &format!("echo 0 >{EVENT}/enable"))?;
-    Ok(is_midway)
+    Ok(has_missed)
 }
 
 /// The survey says which cpu is missing, has whole rounds of all others, and fewer of that one. Where a cpuset loses a cpu and gets

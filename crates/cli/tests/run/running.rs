@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::{affinity, task};
 use libtest_mimic::{Completion, Trial};
 

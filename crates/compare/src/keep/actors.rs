@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail, ensure};
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::{affinity, processes, task};

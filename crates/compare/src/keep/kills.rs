@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use corewise_model::CpuSet;
-use corewise_model::stats::random::Random;
+use corewise_machine::CpuSet;
+use corewise_machine::random::Random;
 use corewise_sys::{affinity, task};
 
 use super::Stage;

@@ -2,9 +2,10 @@
 //! steps that their digits do not show.
 
 use corewise_lab::experiment::begun_now;
+use corewise_machine::generate::machine;
+use corewise_machine::random::Random;
 use corewise_model::experiment::{Policy, Standing, Verdict};
-use corewise_model::simulate::{self, machine};
-use corewise_model::stats::random::Random;
+use corewise_model::simulate;
 use corewise_model::trial::{Arm, Experiment, Metric, Outcome, Trial, Workload};
 
 use super::{Bounds, is_no_difference, is_undecided, is_unsound, percent, repeat, repetitions, runs, winner};

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use corewise_machine::random::Random;
 use corewise_model::experiment::{Evidence, Outcome, Policy};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{Effects, Trials};
-use corewise_model::stats::random::Random;
 
 use super::{Bounds, noises, percent, repeat, repetitions};
 

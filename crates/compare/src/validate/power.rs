@@ -1,9 +1,9 @@
 //! One candidate: how often effects of several sizes are found, in how many runs, and whether the interval holds them.
 
+use corewise_machine::random::Random;
 use corewise_model::experiment::{Block, Policy, Race, Run, Standing};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{self, Effects, Trials};
-use corewise_model::stats::random::Random;
 use corewise_model::trial::Stretch;
 
 use super::{

@@ -1,7 +1,7 @@
 //! The three questions: programs whose typical run, mean and slow runs say different things.
 
+use corewise_machine::random::Random;
 use corewise_model::experiment::{Block, Policy, Race, Run, Standing, What};
-use corewise_model::stats::random::Random;
 use corewise_model::trial::Metric;
 
 use super::{Bounds, is_no_difference, is_undecided, percent, repeat, repetitions, runs, winner};

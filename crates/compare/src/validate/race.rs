@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use corewise_machine::random::Random;
 use corewise_model::experiment::{Policy, Race, Standing};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{self, Effects, Trials};
-use corewise_model::stats::random::Random;
 
 use super::{
     Bounds, gains, is_no_difference, is_undecided, is_unsound, noises, percent, repeat, repetitions, runs, winner,

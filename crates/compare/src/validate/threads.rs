@@ -1,12 +1,12 @@
 //! Numbers of threads: equal cells, and a program that follows the law of scalability, with one number at which pinning is better.
 
+use corewise_machine::random::Random;
 use corewise_model::experiment::{
     ArmVerdict, Cell, Fit, Interval, Law, Policy, Threads, ThreadsStanding, Verdict, arrange,
 };
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{Effects, Trials};
 use corewise_model::stats::order::median;
-use corewise_model::stats::random::Random;
 
 use super::{Bounds, noises, percent, repeat, repetitions};
 

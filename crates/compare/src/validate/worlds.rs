@@ -1,7 +1,7 @@
 //! Worlds in which a rule that sounds right is wrong: arms that only vary more, gains behind many slow runs, guards that get worse.
 
+use corewise_machine::random::Random;
 use corewise_model::experiment::{Block, Evidence, Outcome, Policy, Race, Run, Standing};
-use corewise_model::stats::random::Random;
 
 use super::{Bounds, is_no_difference, is_undecided, is_unsound, percent, repeat, repetitions, runs, winner};
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use corewise_machine::event::EventSource;
+use corewise_machine::{CpuSet, Gap};
 use corewise_model::beside::{Accounts, CpuInterrupts, Seen};
-use corewise_model::stall::EventSource;
-use corewise_model::{CpuSet, Gap};
 use corewise_sys::accounts::{Account, has_waiting_time};
 use corewise_sys::counts::{KernelCounts, Kind};
 use corewise_sys::interrupts::Interrupts;

@@ -7,17 +7,21 @@ pub(super) mod stand;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{Kind, Meter, SampleError, Seen};
-use corewise_model::trial::{Arm, Limit, Live, Metric, Observed, Outcome, REST, SlotLength, Workload, slot_length};
+use corewise_model::trial::{
+    Arm, FEWEST_VALUES, Limit, Live, Metric, Observed, Outcome, REST, SlotLength, Workload, count_values,
+    shortest_slot, slot_length,
+};
 use corewise_sys::accounts::has_waiting_time;
 use corewise_sys::change::Journal;
 use corewise_sys::process::Process;
 use corewise_sys::signals;
 
-use super::{Ended, PAUSE_STEP, Ran, Runner};
+use super::{Ended, PAUSE_STEP, Ran, Runner, TrialRequest};
 use crate::LabError;
 use crew::{Crew, CrewError};
-use source::Reader;
+use source::{PATIENCE, Reader};
 use stand::{Names, Stand};
 
 /// How often limits are looked at, and gauges at least.
@@ -32,6 +36,10 @@ const FINDING_STEP: Duration = Duration::from_millis(100);
 const READING_SHARE: f64 = 20.0;
 /// So long it takes at least, and at most: where longer slots seem better, it goes on.
 const FINDING: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(160));
+/// If there are too few values by then, reading goes on for this many times as long.
+const FINDING_LONGER: f64 = 2.5;
+/// A slot takes at most this share of the time for finding its length, however slow reading is: a session needs many.
+const FINDING_SHARE: f64 = 0.25;
 
 /// Places running processes, and measures them slot by slot. Its journal gives everything back when it is dropped.
 pub struct LiveRunner<'a> {
@@ -43,6 +51,8 @@ pub struct LiveRunner<'a> {
     crew: Crew,
     names: Names,
     reader: Reader<'a>,
+    /// End of the budget, which ends a slot of several in a row.
+    until: Option<Instant>,
     stop: &'a AtomicBool,
 }
 
@@ -62,7 +72,7 @@ impl From<SampleError> for Lost {
     fn from(error: SampleError) -> Self {
         match error {
             // Of which placement the counts are that were lost nobody knows.
-            SampleError::Reset(_) => Self::Over(Ended::Gone(error.to_string())),
+            SampleError::Reset(_) | SampleError::Slow { .. } => Self::Over(Ended::Gone(error.to_string())),
             SampleError::TooFew { .. } => Self::Empty(error.to_string()),
             _ => Self::Failed(error.to_string()),
         }
@@ -119,12 +129,13 @@ impl<'a> LiveRunner<'a> {
             live,
             guards,
             limits,
+            until: None,
             stop,
         })
     }
 
-    /// Reads the metric while nothing is changed, for 20 s or longer, until it is known how long slots should be. `progress` hears how long it has
-    /// been.
+    /// Reads the metric while nothing is changed, for 20 s or longer, until it is known how long slots should be; `most` is the usual limit, which
+    /// is exceeded if there are too few values by then. `progress` hears how long it has been.
     ///
     /// # Errors
     /// Why the metric cannot be read, or never moves; or that it was told to stop.
@@ -149,21 +160,41 @@ impl<'a> LiveRunner<'a> {
             if begun.elapsed() < until {
                 continue;
             }
-            let step_s = begun.elapsed().as_secs_f64() / seen.len() as f64;
             self.check_moves(&seen)?;
-            let least_s = READING_SHARE * reading.as_secs_f64() / seen.len() as f64;
-            match slot_length(&self.meter, &self.metric, &seen, (step_s, least_s)) {
+            let (elapsed_s, looks) = (begun.elapsed().as_secs_f64(), seen.len() as f64);
+            let least_s = (READING_SHARE * reading.as_secs_f64() / looks).min(FINDING_SHARE * most.as_secs_f64());
+            let steps = (elapsed_s / looks, least_s);
+            match slot_length(&self.meter, &self.metric, &seen, steps) {
                 Some(found) if !found.is_longest || until * 2 > most => return Ok(found),
-                None if until * 2 > most => {
-                    let why = match self.meter.value(&seen) {
-                        Err(error) => error.to_string(),
-                        Ok(_) => format!("{} has too few values", self.meter.name()),
-                    };
-                    return Err(Ended::Gone(why));
-                }
+                None if until * 2 > most => match shortest_slot(&self.meter, &self.metric, &seen, steps) {
+                    Some(found) => return Ok(found),
+                    None if until <= most => until = most.mul_f64(FINDING_LONGER),
+                    None => return Err(Ended::Gone(self.describe_too_few(&seen, elapsed_s))),
+                },
                 _ => until *= 2,
             }
         }
+    }
+
+    /// Says how many values were read and are needed: "Read only 3 values of ops in 4 s; 8 are needed. Try --slot 3s."
+    fn describe_too_few(&self, seen: &[Seen], elapsed_s: f64) -> String {
+        // A quantile of too few observations says how many it needs.
+        if let (Err(error), true) = (self.meter.value(seen), seen.len() > FEWEST_VALUES) {
+            return error.to_string();
+        }
+        let values = count_values(&self.meter, &self.metric, seen);
+        // Twice as long as a value takes.
+        let slot_s = (2.0 * elapsed_s / values.max(1) as f64).clamp(1.0, 60.0).ceil();
+        let needed = if values < FEWEST_VALUES {
+            format!("{FEWEST_VALUES} are needed")
+        } else {
+            "they come too irregularly to tell how long slots should be".to_owned()
+        };
+        let are = if values == 1 { "value" } else { "values" };
+        format!(
+            "Read only {values} {are} of {} in {elapsed_s:.0} s; {needed}. Try --slot {slot_s}s.",
+            self.meter.name()
+        )
     }
 
     /// Reads everything twice while nothing is changed.
@@ -218,12 +249,18 @@ impl<'a> LiveRunner<'a> {
             Err(_) if self.stop.load(Ordering::SeqCst) => return Err(Lost::Over(Ended::Stopped)),
             Err(why) => return Err(self.no_answer(why)),
         };
-        looks.metric.push(self.meter.look(&moment)?);
+        let (searching, stop) = (Instant::now(), self.stop);
+        let is_over = || stop.load(Ordering::SeqCst) || searching.elapsed() >= PATIENCE;
+        let look = |meter: &Meter| match meter.look(&moment, &is_over) {
+            Err(SampleError::Slow { .. }) if stop.load(Ordering::SeqCst) => Err(Lost::Over(Ended::Stopped)),
+            seen => seen.map_err(Lost::from),
+        };
+        looks.metric.push(look(&self.meter)?);
         for (seen, meter) in looks.guards.iter_mut().zip(&self.guards) {
-            seen.push(meter.look(&moment)?);
+            seen.push(look(meter)?);
         }
         for (seen, (_, meter)) in looks.limits.iter_mut().zip(&self.limits) {
-            seen.push(meter.look(&moment)?);
+            seen.push(look(meter)?);
         }
         Ok(moment.at_s)
     }
@@ -245,6 +282,9 @@ impl<'a> LiveRunner<'a> {
         loop {
             if self.stop.load(Ordering::SeqCst) {
                 return Err(Lost::Over(Ended::Stopped));
+            }
+            if self.until.is_some_and(|until| until <= Instant::now()) {
+                return Err(Lost::Over(Ended::OutOfTime));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || signals::is_to_stop() {
@@ -302,15 +342,12 @@ impl<'a> LiveRunner<'a> {
         for ((limit, meter), seen) in self.limits.iter().zip(&looks.limits) {
             let recent = if meter.kind() == Kind::Gauge { &seen[seen.len() - 1..] } else { &seen[..] };
             match meter.value(recent) {
-                Ok(value) if limit.is_violated_by(value) => {
-                    return Err(Lost::Failed(format!(
-                        "it was left at once: {} (--stop-if {})",
-                        significant(value),
-                        limit.text
-                    )));
+                Ok(value) => {
+                    let value = MeasuredQuantity { value, unit: meter.unit(recent) };
+                    check_limit(limit, &value).map_err(Lost::Failed)?;
                 }
                 // What is not yet known violates nothing.
-                Ok(_) | Err(SampleError::TooFew { .. }) => {}
+                Err(SampleError::TooFew { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -323,14 +360,17 @@ impl<'a> LiveRunner<'a> {
             return Err(Lost::Empty(format!("its metric is {value}, and must be above zero")));
         }
         let mut guards = Vec::new();
+        let mut readings = vec![self.meter.reading(&looks.metric, value)];
         for (meter, seen) in self.guards.iter().zip(&looks.guards) {
-            guards.push(Some(meter.value(seen)?));
+            let value = meter.value(seen)?;
+            guards.push(Some(value));
+            readings.push(meter.reading(seen, value));
         }
         let half = |seen: &[Seen]| self.meter.value(seen).ok();
         let halves =
             half(&looks.metric[..=middle]).zip(half(&looks.metric[middle..])).map(|(first, second)| [first, second]);
         let observed = Observed { wall_s: seconds, most_threads: self.crew.count(), halves, ..Observed::default() };
-        Ok(Ran { outcome: Outcome::Value(value), guards, observed })
+        Ok(Ran { repeats: 1, outcome: Outcome::Value(value), guards, readings, observed })
     }
 }
 
@@ -347,8 +387,10 @@ impl Lost {
 
 impl Runner for LiveRunner<'_> {
     /// Several in a row are one slot that is so much longer.
-    fn run(&mut self, arm: &Arm, _: usize, repeats: u32, _: u64) -> Result<Ran, Ended> {
-        let length = Duration::from_secs_f64(self.live.slot_s) * repeats.max(1);
+    fn run(&mut self, arm: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+        let repeats = request.repeats.max(1);
+        let length = Duration::from_secs_f64(self.live.slot_s) * repeats;
+        self.until = request.until.filter(|_| repeats > 1);
         let begun = Instant::now();
         let names = self.names.clone();
         let stand = names.stand(arm, &[REST]);
@@ -362,11 +404,11 @@ impl Runner for LiveRunner<'_> {
             self.crew.give_back();
         }
         match slot {
-            Ok(ran) => Ok(ran),
+            Ok(ran) => Ok(Ran { repeats, ..ran }),
             Err(lost @ (Lost::Over(_) | Lost::Paused)) => Err(lost.into_ended()),
             Err(Lost::Failed(why) | Lost::Empty(why)) => {
                 let observed = Observed { wall_s: begun.elapsed().as_secs_f64(), ..Observed::default() };
-                Ok(Ran { outcome: Outcome::Failed { why, output: String::new() }, guards: Vec::new(), observed })
+                Ok(Ran { repeats, ..Ran::failed(why, String::new(), observed) })
             }
         }
     }
@@ -388,6 +430,13 @@ impl Drop for LiveRunner<'_> {
     }
 }
 
-fn significant(value: f64) -> String {
-    format!("{:.*}", if value.abs() >= 100.0 { 0 } else { 4 }, value)
+/// Why a value of a limit's metric ends a slot, if it does.
+fn check_limit(limit: &Limit, value: &MeasuredQuantity) -> Result<(), String> {
+    let (text, digits) = (&limit.text, if value.value.abs() >= 100.0 { 0 } else { 4 });
+    let shown = || format!("{:.*}{}", digits, value.value, value.unit.suffix());
+    match limit.is_violated_by(value) {
+        Some(false) => Ok(()),
+        Some(true) => Err(format!("it was left at once: {} (--stop-if {text})", shown())),
+        None => Err(format!("it was left at once: {} cannot be compared with the bound of --stop-if {text}", shown())),
+    }
 }

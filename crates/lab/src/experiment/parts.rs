@@ -16,7 +16,7 @@ use corewise_sys::change::Journal;
 use super::live::crew::{Crew, CrewError};
 use super::live::stand::{self, Names};
 use super::process::{ProcessRunner, policy};
-use super::{Ended, Ran, Runner};
+use super::{Ended, Ran, Runner, TrialRequest};
 use crate::LabError;
 pub use crate::script::Trouble;
 use by_name::ByName;
@@ -124,13 +124,13 @@ impl<'a> PartsRunner<'a> {
     }
 
     /// One trial with services of its own.
-    fn anew(&mut self, arm: &Arm, run: (usize, u32, u64)) -> Result<Ran, Ended> {
+    fn anew(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
         let ran = match self.start(arm) {
             Ok(()) => {
                 let stand = self.names.stand(arm, &[]);
                 let roots = self.running.iter().filter_map(RunningService::root).map(|root| root.id).collect();
                 let _held = (!stand.roles.is_empty()).then(|| ByName::hold(&stand, roots));
-                self.loaded(arm, run)
+                self.loaded(arm, number, request)
             }
             Err(trouble) => failed(trouble),
         };
@@ -140,8 +140,8 @@ impl<'a> PartsRunner<'a> {
     }
 
     /// The command beside services that run; where one of these has ended, that is what came of it.
-    fn loaded(&mut self, arm: &Arm, (number, repeats, trial): (usize, u32, u64)) -> Result<Ran, Ended> {
-        let ran = self.load.run(arm, number, repeats, trial)?;
+    fn loaded(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
+        let ran = self.load.run(arm, number, request)?;
         match self.ended() {
             Some(Trouble::Failed { why, output }) => Ok(Ran { outcome: Outcome::Failed { why, output }, ..ran }),
             _ => Ok(ran),
@@ -149,7 +149,7 @@ impl<'a> PartsRunner<'a> {
     }
 
     /// One trial beside services that stay.
-    fn beside_kept(&mut self, arm: &Arm, run: (usize, u32, u64)) -> Result<Ran, Ended> {
+    fn beside_kept(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
         if self.running.is_empty() {
             self.begin_to_keep()?;
         }
@@ -158,7 +158,7 @@ impl<'a> PartsRunner<'a> {
         let placed = self.crew.as_mut().map_or(Ok(()), |crew| crew.place(&stand));
         placed.map_err(|error: CrewError| Ended::Gone(error.to_string()))?;
         self.wait(Duration::from_secs_f64(wash_out_s(self.last_run.as_secs_f64())))?;
-        let ran = self.load.run(arm, run.0, run.1, run.2)?;
+        let ran = self.load.run(arm, number, request)?;
         if let Some(Trouble::Failed { why, output }) = self.ended() {
             return Err(Ended::Gone(with_output(why, &output)));
         }
@@ -192,9 +192,8 @@ impl<'a> PartsRunner<'a> {
 }
 
 impl Runner for PartsRunner<'_> {
-    fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Result<Ran, Ended> {
-        let run = (number, repeats, trial);
-        if self.parts.keep_started { self.beside_kept(arm, run) } else { self.anew(arm, run) }
+    fn run(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
+        if self.parts.keep_started { self.beside_kept(arm, number, request) } else { self.anew(arm, number, request) }
     }
 
     fn begin_block(&mut self, block: u32) {
@@ -212,9 +211,7 @@ impl Drop for PartsRunner<'_> {
 fn failed(trouble: Trouble) -> Result<Ran, Ended> {
     match trouble {
         Trouble::Interrupted => Err(Ended::Stopped),
-        Trouble::Failed { why, output } => {
-            Ok(Ran { outcome: Outcome::Failed { why, output }, guards: Vec::new(), observed: Observed::default() })
-        }
+        Trouble::Failed { why, output } => Ok(Ran::failed(why, output, Observed::default())),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Runs a workload as processes of this machine.
 
+mod metrics;
+
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -7,21 +9,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
-use corewise_model::sample::Finder;
-use corewise_model::stats::random::Random;
+use corewise_machine::CpuSet;
+use corewise_machine::random::Random;
+use corewise_model::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity, UnitChange};
+use corewise_model::sample::{LineSearch, MetricReading};
 use corewise_model::trial::{Arm, ArmMemory, LOAD, Observed, Outcome, Workload};
 use corewise_sys::Root;
 use corewise_sys::counts::KernelCounts;
 use corewise_sys::execution::{ClockProbe, End, Executed, Execution};
-use corewise_sys::input::{self, Input, METRIC_BYTES};
+use corewise_sys::input::{self, Input, InputKind};
 use corewise_sys::memory_policy::Policy;
+use corewise_sys::thread::process_cpu_time;
 
 use super::energy::Meter;
-use super::{Ended, Ran, Runner};
+use super::{Ended, Ran, Runner, TrialRequest};
 use crate::LabError;
 use crate::probe::frequency::Estimator;
 use crate::script::{self, Trouble, last_lines};
+use metrics::{Found, LONGEST_LAST_SEARCH, LONGEST_SEARCH, MetricSearches};
 
 /// The environment has up to so many bytes more, at random: where the stack begins depends on its size, and speeds depend
 /// on that (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
@@ -39,7 +44,8 @@ const MOST_VARY: usize = 1 << 30;
 pub struct ProcessRunner<'a> {
     workload: Workload,
     timeout: Option<Duration>,
-    finders: Vec<Option<Finder>>,
+    /// The search for the metric and for each guard; `None` for the wall time.
+    searches: Vec<Option<LineSearch>>,
     /// The cpus that this process may use: those of an arm without its own.
     all: CpuSet,
     seed: u64,
@@ -58,17 +64,17 @@ impl<'a> ProcessRunner<'a> {
     /// [`LabError::Pattern`] where a metric's regular expression is none.
     pub fn new(workload: &Workload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, LabError> {
         let metrics = std::iter::once(&workload.metric).chain(&workload.guards);
-        let finder = |pattern: &Option<String>| pattern.as_deref().map(Finder::new).transpose();
-        let finders: Result<Vec<_>, _> = metrics
+        let searches: Result<Vec<_>, _> = metrics
             .map(|metric| {
                 let wrong = |source| LabError::Pattern { metric: metric.name.clone(), source };
-                finder(&metric.pattern).map_err(wrong)
+                let search = |pattern: &String| LineSearch::for_metric(&metric.name, pattern);
+                metric.pattern.as_ref().map(search).transpose().map_err(wrong)
             })
             .collect();
         Ok(Self {
             workload: workload.clone(),
             timeout: workload.timeout(),
-            finders: finders?,
+            searches: searches?,
             all,
             seed,
             clock: None,
@@ -90,8 +96,13 @@ impl<'a> ProcessRunner<'a> {
         Self { clock: Some(Estimator::calibrated()), ..self }
     }
 
-    /// One run, with the values that were found in what it wrote.
-    fn once(&self, arm: &Arm, environment: &[(OsString, Option<OsString>)]) -> io::Result<(Executed, Vec<Found>)> {
+    /// Starts the command once, and searches its output, or the file that it writes, for the metric and the guards.
+    fn once(
+        &self,
+        arm: &Arm,
+        environment: &[(OsString, Option<OsString>)],
+        request: &TrialRequest,
+    ) -> io::Result<(Executed, Vec<Found>)> {
         let mut words = self.workload.command_of(arm).into_iter().map(OsString::from);
         let (program, arguments) = (words.next().unwrap_or_default(), words.collect::<Vec<OsString>>());
         let policy = arm.memory_of(LOAD).and_then(policy);
@@ -106,40 +117,39 @@ impl<'a> ProcessRunner<'a> {
             clock: self.clock.as_ref().map(|clock| clock as &dyn ClockProbe),
             ..Execution::new(&program, &arguments, &stops)
         };
-        let mut found = vec![Found::Nothing; self.finders.len()];
+        let longest_search = || match () {
+            () if execution.is_to_end() => Duration::ZERO,
+            () if request.is_out_of_time() => LONGEST_LAST_SEARCH,
+            () => LONGEST_SEARCH,
+        };
+        let mut searches = MetricSearches::new(&self.searches, &longest_search);
         let Some(file) = self.workload.metric_file.as_deref().map(Path::new) else {
-            let executed = execution.run(&mut |line| self.look(line, &mut found))?;
-            return Ok((executed, found));
+            let executed = execution.run(&mut |bytes| searches.add(bytes))?;
+            return Ok((executed, searches.finish()));
         };
         // What lies there afterwards was written in this run.
         input::remove(file).map_err(|error| io::Error::other(error.to_string()))?;
         let executed = execution.run(&mut |_| {})?;
-        match Input::open(file, METRIC_BYTES).and_then(Input::lines) {
-            Ok(lines) => lines.iter().for_each(|line| self.look(line, &mut found)),
-            Err(error) => found = vec![Found::Unreadable(error.to_string()); self.finders.len()],
+        match Input::open(file, InputKind::MetricFile).and_then(Input::bytes) {
+            Ok(bytes) => searches.add(&bytes),
+            Err(error) => return Ok((executed, vec![Found::Unreadable(error.to_string()); self.searches.len()])),
         }
-        Ok((executed, found))
-    }
-
-    /// Looks for the numbers in a line.
-    fn look(&self, line: &[u8], found: &mut [Found]) {
-        let line = String::from_utf8_lossy(line);
-        for (finder, found) in self.finders.iter().zip(found) {
-            // The last counts: programs report as they go.
-            if let Some(number) = finder.as_ref().and_then(|finder| finder.find(&line)) {
-                *found = number.map_or_else(Found::Text, Found::Number);
-            }
-        }
+        Ok((executed, searches.finish()))
     }
 
     /// Why a number is not there that was looked for, if it is not.
     fn missing(&self, what: &str, found: &Found) -> Option<String> {
         let file = self.workload.metric_file.as_deref();
         match found {
-            Found::Number(_) => None,
-            Found::Text(text) => Some(format!("{what} is {text:?}, which is not a number")),
+            Found::Quantity(_) => None,
+            Found::Refused(why) => Some(format!("{what} is {why}")),
             Found::Unreadable(why) => Some(format!("the metric file was not written, or cannot be read: {why}")),
             Found::Nothing => Some(format!("{what} is not in {}", file.unwrap_or("its output"))),
+            Found::Unknown => {
+                let seconds = LONGEST_SEARCH.as_secs();
+                let found = format!("{what} was not found in {} within {seconds} s", file.unwrap_or("its output"));
+                Some(format!("{found}: the regular expression is too slow, or the program writes too much"))
+            }
         }
     }
 }
@@ -154,16 +164,6 @@ fn drawn(seed: u64, number: u64) -> Random {
     Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-/// What a metric's pattern found.
-#[derive(Clone, Debug)]
-enum Found {
-    Nothing,
-    /// There is no file to look in.
-    Unreadable(String),
-    Text(String),
-    Number(f64),
-}
-
 impl Runner for ProcessRunner<'_> {
     fn begin_block(&mut self, block: u32) {
         let Some(script) = &self.workload.vary else { return };
@@ -172,54 +172,60 @@ impl Runner for ProcessRunner<'_> {
         self.varied = Some((number.into(), script::run("the script of --vary", script, &environment, self.stop)));
     }
 
-    fn run(&mut self, arm: &Arm, _: usize, repeats: u32, trial: u64) -> Result<Ran, Ended> {
-        for attempt in 1.. {
-            match self.attempt(arm, repeats, trial, attempt < MOST_ATTEMPTS) {
-                Attempt::Ended(ran) => return ran.map(|ran| *ran).ok_or(Ended::Stopped),
+    fn run(&mut self, arm: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+        for _ in 1..MOST_ATTEMPTS {
+            match self.attempt(arm, &request, true) {
+                Attempt::Ended(ran) => return ran.map(|ran| *ran),
+                Attempt::Held if request.is_out_of_time() => return Err(Ended::OutOfTime),
                 Attempt::Held => {}
             }
         }
-        Err(Ended::Stopped)
+        match self.attempt(arm, &request, false) {
+            Attempt::Ended(ran) => ran.map(|ran| *ran),
+            Attempt::Held => Err(Ended::Stopped),
+        }
     }
 }
 
 /// What became of making a trial.
 enum Attempt {
-    /// It is over; nothing came of it where it was interrupted.
-    Ended(Option<Box<Ran>>),
+    /// It is over.
+    Ended(Result<Box<Ran>, Ended>),
     /// Corewise was stopped meanwhile: how long it took is not known, and it has to be made again.
     Held,
 }
 
 impl ProcessRunner<'_> {
     /// A trial that nobody slept through, or `may_fail` is false: it seemed to take longer then, never less.
-    fn attempt(&self, arm: &Arm, repeats: u32, trial: u64, may_fail: bool) -> Attempt {
-        let padding = drawn(self.seed, trial).below(MOST_PADDING_BYTES);
+    fn attempt(&self, arm: &Arm, request: &TrialRequest, may_fail: bool) -> Attempt {
+        let padding = drawn(self.seed, request.trial).below(MOST_PADDING_BYTES);
         let told = self.workload.environment_of(arm).into_iter();
         let told = told.map(|(name, value)| (OsString::from(name), value.map(OsString::from)));
         let environment = told.chain([(PADDING.into(), Some("x".repeat(padding).into()))]);
         let varied = self.varied.iter().map(|(number, _)| (VARY.into(), Some(number.clone())));
         let environment: Vec<_> = environment.chain(varied).collect();
-        let mut sum = Sum::new(self.finders.len());
-        let (before, meter, begun) = (KernelCounts::now(), Meter::begin(Root::live()), Instant::now());
-        let lost = self.repeat(arm, &environment, repeats, may_fail, &mut sum);
+        let mut sum = Sum::new(self.searches.len());
+        let (before, own_time) = (KernelCounts::now(), OwnTime::begin());
+        let (meter, begun) = (Meter::begin(Root::live()), Instant::now());
+        let lost = self.repeat(arm, &environment, request, may_fail, &mut sum);
         let (energy, took) = (meter.end(), begun.elapsed());
         if let Some(attempt) = lost {
             return attempt;
         }
-        let mut ran = sum.ran(repeats);
-        self.add_counts(&mut ran.observed, arm, &before);
+        let own = own_time.end(&sum);
+        let mut ran = sum.ran();
+        self.add_counts(&mut ran.observed, arm, &before, own);
         ran.observed.energy_joules = energy;
         ran.observed.energy_s = energy.map(|_| took.as_secs_f64());
-        Attempt::Ended(Some(Box::new(ran)))
+        Attempt::Ended(Ok(Box::new(ran)))
     }
 
-    /// Runs so often in a row, or until one fails; what came of it where no trial did.
+    /// Makes the runs of a trial, until one fails. Returns what ended it if there is no trial.
     fn repeat(
         &self,
         arm: &Arm,
         environment: &[(OsString, Option<OsString>)],
-        repeats: u32,
+        request: &TrialRequest,
         may_fail: bool,
         sum: &mut Sum,
     ) -> Option<Attempt> {
@@ -227,14 +233,24 @@ impl ProcessRunner<'_> {
             sum.fail(why.clone(), output.clone());
             return None;
         }
-        for _ in 0..repeats {
-            let once = self.once(arm, environment);
+        let began = Instant::now();
+        for made in 0.. {
+            match request.needs_run(made, began) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(ended) => return Some(Attempt::Ended(Err(ended))),
+            }
+            let once = self.once(arm, environment, request);
             // Whoever ends corewise may end all that it started (a service manager, a batch system): that is no failure of the run.
             if self.stop.load(Ordering::SeqCst) {
-                return Some(Attempt::Ended(None));
+                return Some(Attempt::Ended(Err(Ended::Stopped)));
             }
             match once {
                 Ok((executed, _)) if executed.was_held && may_fail => return Some(Attempt::Held),
+                // The budget has ended its search.
+                Ok((_, found)) if found.contains(&Found::Unknown) && request.is_out_of_time() => {
+                    return Some(Attempt::Ended(Err(Ended::OutOfTime)));
+                }
                 Ok((executed, found)) => sum.add(&executed, &found, self),
                 Err(error) => sum.fail(not_started(&error), String::new()),
             }
@@ -245,8 +261,8 @@ impl ProcessRunner<'_> {
         None
     }
 
-    /// What the kernel counted for the arm's cpus meanwhile.
-    fn add_counts(&self, observed: &mut Observed, arm: &Arm, before: &KernelCounts) {
+    /// Adds what the kernel counted for the arm's cpus meanwhile. `own` is the cpu time of the trial: no other program's.
+    fn add_counts(&self, observed: &mut Observed, arm: &Arm, before: &KernelCounts, own: Duration) {
         let now = KernelCounts::now();
         let cpus = arm.cpus.as_ref().unwrap_or(&self.all);
         let happened = now.since_on(before, cpus.iter());
@@ -256,7 +272,6 @@ impl ProcessRunner<'_> {
         });
         observed.interrupts = interrupts.sum::<Option<u64>>();
         observed.stolen_s = happened.iter().map(|of_cpu| of_cpu.stolen_s).sum::<Option<f64>>();
-        let own = Duration::from_secs_f64((observed.user_s + observed.system_s).max(0.0));
         observed.others_busy = now.busy_since(before, own);
     }
 
@@ -280,28 +295,47 @@ impl ProcessRunner<'_> {
                 return Some(why);
             }
         }
-        match (&self.finders[0], &found[0]) {
+        match (&self.searches[0], &found[0]) {
             // What it left to others may be most of its work, and nobody knows how long they would have taken.
             (None, _) if executed.left_behind > 0 => {
                 Some("it left running processes behind, so its time is unknown".to_owned())
             }
             (None, _) => None,
-            (_, Found::Number(value)) if self.workload.metric.judged(*value).is_some() => None,
-            (_, Found::Number(value)) => {
+            (_, Found::Quantity(run)) if self.workload.metric.judged(run.quantity.value).is_some() => None,
+            (_, Found::Quantity(run)) => {
                 let least = if self.workload.metric.higher_is_better { "be above zero" } else { "not be below zero" };
-                Some(format!("its metric is {value}, and must {least}"))
+                Some(format!("its metric is {}, and must {least}: \"{}\"", run.quantity, run.line))
             }
             (_, found) => self.missing(&format!("its metric {}", self.workload.metric.name), found),
         }
     }
 }
 
+/// Cpu time of a trial: of the program, of the processes that supervise it, and of corewise itself.
+struct OwnTime {
+    before: Duration,
+}
+
+impl OwnTime {
+    fn begin() -> Self {
+        Self { before: process_cpu_time().unwrap_or_default() }
+    }
+
+    /// Returns the time since the beginning, in which the runs of the sum were made.
+    fn end(&self, sum: &Sum) -> Duration {
+        let corewise = process_cpu_time().unwrap_or_default().saturating_sub(self.before);
+        let program_s = sum.observed.user_s + sum.observed.system_s;
+        corewise + Duration::from_secs_f64((program_s + sum.supervisors_s).max(0.0))
+    }
+}
+
 /// Runs in a row, added up.
 struct Sum {
     observed: Observed,
+    supervisors_s: f64,
     wall_s: f64,
-    values: Vec<f64>,
-    guards: Vec<Vec<f64>>,
+    /// The runs of the metric, and of each guard.
+    runs: Vec<Vec<QuotedQuantity>>,
     gigahertz: Vec<f64>,
     failure: Option<(String, String)>,
 }
@@ -310,9 +344,9 @@ impl Sum {
     fn new(metrics: usize) -> Self {
         Self {
             observed: Observed { migrations: Some(0), ..Observed::default() },
+            supervisors_s: 0.0,
             wall_s: 0.0,
-            values: Vec::new(),
-            guards: vec![Vec::new(); metrics - 1],
+            runs: vec![Vec::new(); metrics],
             gigahertz: Vec::new(),
             failure: None,
         }
@@ -327,20 +361,32 @@ impl Sum {
         if let Some(why) = runner.failure(executed, found) {
             return self.fail(why, last_lines(&executed.output));
         }
-        self.values.push(match found[0] {
-            Found::Number(value) => value,
-            _ => executed.wall.as_secs_f64(),
-        });
-        for (values, found) in self.guards.iter_mut().zip(&found[1..]) {
-            if let Found::Number(value) = found {
-                values.push(*value);
+        for at in 0..found.len() {
+            let run = match &found[at] {
+                Found::Quantity(run) => run.clone(),
+                _ => wall_time(executed),
+            };
+            if let Err(change) = self.add_run(at, run) {
+                let why = format!("{} {change}", runner.workload.describe_metric(at));
+                return self.fail(why, last_lines(&executed.output));
             }
         }
+    }
+
+    /// Adds a run of a metric, in the unit of the first one.
+    fn add_run(&mut self, at: usize, mut run: QuotedQuantity) -> Result<(), UnitChange> {
+        if let Some(first) = self.runs[at].first() {
+            let value = run.in_unit_of(first)?;
+            run.quantity = MeasuredQuantity { value, unit: first.quantity.unit.clone() };
+        }
+        self.runs[at].push(run);
+        Ok(())
     }
 
     fn account(&mut self, executed: &Executed) {
         let (sum, usage, seen) = (&mut self.observed, &executed.usage, &executed.observed);
         self.wall_s += executed.wall.as_secs_f64();
+        self.supervisors_s += executed.supervisor_s;
         sum.user_s += usage.user_s;
         sum.system_s += usage.system_s;
         sum.peak_memory_bytes = sum.peak_memory_bytes.max(usage.peak_memory_bytes);
@@ -359,21 +405,36 @@ impl Sum {
         sum.output_bytes += executed.output_bytes;
     }
 
-    fn ran(self, repeats: u32) -> Ran {
-        let guards = self.guards.iter().map(|values| mean(values)).collect();
-        let made = if self.failure.is_some() { self.values.len() as f64 + 1.0 } else { f64::from(repeats) };
+    fn ran(self) -> Ran {
+        let means: Vec<Option<f64>> = self.runs.iter().map(|runs| mean_of_runs(runs)).collect();
+        let made = self.runs[0].len() + usize::from(self.failure.is_some());
+        let repeats = u32::try_from(made).unwrap_or(u32::MAX).max(1);
+        let readings: Option<Vec<MetricReading>> =
+            self.runs.iter().map(|runs| MetricReading::from_runs(runs)).collect();
+        let are_lines = |readings: &Vec<MetricReading>| readings.iter().any(|reading| !reading.runs.is_empty());
         let mut observed = self.observed;
-        observed.wall_s = self.wall_s / made;
+        observed.wall_s = self.wall_s / f64::from(repeats);
         observed.gigahertz = mean(&self.gigahertz);
         let outcome = match self.failure {
             Some((why, output)) => Outcome::Failed { why, output },
-            None => mean(&self.values).map_or_else(
+            None => means[0].map_or_else(
                 || Outcome::Failed { why: "it was not run".to_owned(), output: String::new() },
                 Outcome::Value,
             ),
         };
-        Ran { outcome, guards, observed }
+        let readings = readings.filter(are_lines).unwrap_or_default();
+        Ran { repeats, outcome, guards: means[1..].to_vec(), readings, observed }
     }
+}
+
+/// The wall time as a quantity, which is in no line.
+fn wall_time(executed: &Executed) -> QuotedQuantity {
+    let quantity = MeasuredQuantity { value: executed.wall.as_secs_f64(), unit: QuantityUnit::seconds() };
+    QuotedQuantity { quantity, line: String::new() }
+}
+
+fn mean_of_runs(runs: &[QuotedQuantity]) -> Option<f64> {
+    mean(&runs.iter().map(|run| run.quantity.value).collect::<Vec<f64>>())
 }
 
 /// Why there is no process; what to do where the system has none to give.
@@ -388,4 +449,22 @@ fn not_started(error: &io::Error) -> String {
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_corewise_and_of_its_supervisors_is_no_other_programs() {
+        let observed = Observed { user_s: 1.0, system_s: 0.5, ..Observed::default() };
+        let sum = Sum { observed, supervisors_s: 0.25, ..Sum::new(1) };
+        let (own_time, before) = (OwnTime::begin(), process_cpu_time().unwrap());
+        let computed = Duration::from_millis(50);
+        while process_cpu_time().unwrap() < before + computed {
+            std::hint::spin_loop();
+        }
+        let own = own_time.end(&sum);
+        assert!(own >= Duration::from_millis(1_750) + computed, "{own:?}");
+    }
 }

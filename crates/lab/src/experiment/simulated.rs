@@ -7,7 +7,7 @@ use corewise_model::simulate::{Effects, Trials};
 use corewise_model::trial::{Arm, Observed, Outcome};
 use serde::Deserialize;
 
-use super::{Ended, Ran, Runner};
+use super::{Ended, Ran, Runner, TrialRequest};
 
 /// What is true of a simulated program, and how its machine disturbs it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -41,15 +41,16 @@ impl SimulatedRunner {
 }
 
 impl Runner for SimulatedRunner {
-    fn run(&mut self, arm: &Arm, number: usize, repeats: u32, _: u64) -> Result<Ran, Ended> {
-        let values: Option<Vec<f64>> = (0..repeats.max(1)).map(|_| self.0.run(number).x.map(f64::exp)).collect();
+    fn run(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
+        let repeats = request.repeats.max(1);
+        let values: Option<Vec<f64>> = (0..repeats).map(|_| self.0.run(number).x.map(f64::exp)).collect();
         let outcome = values.map_or_else(
             || Outcome::Failed { why: format!("{} failed, as simulated", arm.name), output: String::new() },
             |values| Outcome::Value(values.iter().sum::<f64>() / values.len() as f64),
         );
         // Whatever its metric is, a run takes about a second.
         let observed = Observed { wall_s: 1.0, ..Observed::default() };
-        Ok(Ran { outcome, guards: Vec::new(), observed })
+        Ok(Ran { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
     }
 
     fn pause(&self, _: Duration) -> Duration {

@@ -3,11 +3,10 @@
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_model::CpuSet;
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, generate};
 use corewise_model::experiment::{Race, Standing, Verdict};
-use corewise_model::simulate;
-use corewise_model::stats::random::Random;
-use corewise_model::trial::Metric;
+use corewise_model::trial::{Metric, Stretch};
 
 use super::*;
 
@@ -20,7 +19,7 @@ fn experiment(seed: u64) -> Experiment {
         corewise: "test".to_owned(),
         started_unix_ms: 0,
         seed,
-        machine: simulate::machine(4, false, &[(CpuSet::first(4), 32)]),
+        machine: generate::machine(4, false, &[(CpuSet::first(4), 32)]),
         workload: Workload::new(vec!["made-up".to_owned()], "/".into(), Metric::wall_time()),
         arms: vec![arm("OS default", None), arm("0-1", Some(CpuSet::first(2))), arm("0", Some(CpuSet::of(0)))],
         policy: Policy::default(),
@@ -45,7 +44,8 @@ impl<'a> MadeUp<'a> {
 }
 
 impl Runner for MadeUp<'_> {
-    fn run(&mut self, _: &Arm, place: usize, _: u32, trial: u64) -> Result<Ran, Ended> {
+    fn run(&mut self, _: &Arm, place: usize, request: TrialRequest) -> Result<Ran, Ended> {
+        let TrialRequest { trial, repeats, .. } = request;
         if trial >= self.stop_at {
             self.stop.store(true, Ordering::SeqCst);
             return Err(Ended::Stopped);
@@ -56,7 +56,8 @@ impl Runner for MadeUp<'_> {
             Some(fails) if fails == place => Outcome::Failed { why: "made up".to_owned(), output: String::new() },
             _ => Outcome::Value(value),
         };
-        Ok(Ran { outcome, guards: Vec::new(), observed: Observed { wall_s: value, ..Observed::default() } })
+        let observed = Observed { wall_s: value, ..Observed::default() };
+        Ok(Ran { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
     }
 
     fn pause(&self, _: Duration) -> Duration {
@@ -192,13 +193,111 @@ fn short_runs_make_a_trial_together() {
     assert_eq!(repeats(1e-6), [1_000]);
 }
 
+/// Runs whose time changes: the first of each arm takes one, all later ones the other, in seconds.
+struct Changing {
+    first_s: f64,
+    later_s: f64,
+    asked: Vec<TrialRequest>,
+}
+
+impl Runner for Changing {
+    fn run(&mut self, _: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+        let wall_s = if self.asked.len() < EFFECTS.len() { self.first_s } else { self.later_s };
+        self.asked.push(request);
+        let observed = Observed { wall_s, ..Observed::default() };
+        Ok(Ran {
+            repeats: request.repeats,
+            outcome: Outcome::Value(1.0),
+            guards: Vec::new(),
+            readings: Vec::new(),
+            observed,
+        })
+    }
+
+    fn pause(&self, _: Duration) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// The runs in a row that were asked for in each block, of runs whose time changes after the first.
+fn repeats_of_changing(first_s: f64, later_s: f64, earlier: &[Trial]) -> (Vec<u32>, Vec<Trial>) {
+    let (stop, mut kept) = (AtomicBool::new(false), Kept::default());
+    let blocks = 4 + earlier.iter().map(|trial| trial.block).max().unwrap_or_default();
+    let limits = Limits { blocks, budget: None, worse: None, rest: None, stop: &stop };
+    let mut runner = Changing { first_s, later_s, asked: Vec::new() };
+    let Ok(_) = conduct(&experiment(7), earlier, &mut runner, limits, &mut kept);
+    assert!(runner.asked.iter().all(|request| request.longest.is_some()), "a trial without a limit");
+    let repeats: Vec<u32> = runner.asked.chunks(EFFECTS.len()).map(|block| block[0].repeats).collect();
+    for (block, repeats) in runner.asked.chunks(EFFECTS.len()).zip(&repeats) {
+        assert!(block.iter().all(|request| request.repeats == *repeats), "the arms of a block are compared alike");
+    }
+    (repeats, kept.trials)
+}
+
+#[test]
+fn repeats_follow_the_latest_runs() {
+    let (repeats, trials) = repeats_of_changing(0.004, 2.0, &[]);
+    assert_eq!(repeats, [1, 50, 1, 1, 1], "the first runs had nothing to do");
+    let (repeats, _) = repeats_of_changing(5.0, 0.01, &[]);
+    assert_eq!(repeats, [1, 1, 20, 20, 20], "the first runs had all to do");
+    let (repeats, _) = repeats_of_changing(2.0, 2.0, &trials);
+    assert!(repeats.len() > 2 && repeats.iter().all(|repeats| *repeats == 1), "a session that goes on: {repeats:?}");
+}
+
+/// Asks before each of its runs whether there is another, and counts them.
+struct Repeating {
+    runs: u32,
+}
+
+impl Runner for Repeating {
+    fn run(&mut self, _: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+        let (began, mut made) = (Instant::now(), 0);
+        while request.needs_run(made, began)? {
+            made += 1;
+            self.runs += 1;
+            assert!(self.runs < 50_000_000, "neither the budget nor the limit of a trial ended it");
+        }
+        let observed = Observed { wall_s: 1e-9, ..Observed::default() };
+        Ok(Ran { repeats: made, outcome: Outcome::Value(1.0), guards: Vec::new(), readings: Vec::new(), observed })
+    }
+
+    fn pause(&self, _: Duration) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[test]
+fn the_budget_ends_a_trial_between_two_runs() {
+    let (stop, mut kept) = (AtomicBool::new(false), Kept::default());
+    let stretch = Stretch { runs: u32::MAX, skipped: 0, of: None };
+    let experiment = Experiment { stretch: Some(stretch), ..experiment(7) };
+    let budget = Some(Duration::from_millis(200));
+    let limits = Limits { blocks: 60, budget, worse: None, rest: None, stop: &stop };
+    let Ok((_, ending)) = conduct(&experiment, &[], &mut Repeating { runs: 0 }, limits, &mut kept);
+    assert_eq!(ending, Ending::Budget);
+    assert!(kept.trials.iter().all(|trial| trial.block == 0), "a part of a trial is none");
+}
+
+#[test]
+fn a_trial_that_takes_too_long_is_of_the_runs_that_were_made() {
+    let request = |longest| TrialRequest { repeats: 3, trial: 0, longest, until: None };
+    let began = Instant::now();
+    let needs = |longest, made| request(longest).needs_run(made, began).unwrap();
+    assert_eq!([0, 1, 2, 3].map(|made| needs(None, made)), [true, true, true, false]);
+    assert_eq!([0, 1, 2].map(|made| needs(Some(Duration::ZERO), made)), [true, false, false], "one run is made always");
+    let over = TrialRequest { until: Some(began), ..request(None) };
+    assert_eq!(over.needs_run(0, began), Ok(true));
+    assert_eq!([1, 2].map(|made| over.needs_run(made, began)), [Err(Ended::OutOfTime), Err(Ended::OutOfTime)]);
+    assert_eq!(over.needs_run(3, began), Ok(false), "a trial that is whole counts");
+}
+
 #[test]
 fn it_rests_before_each_trial() {
     let stop = AtomicBool::new(false);
     struct Usual<'a>(MadeUp<'a>);
     impl Runner for Usual<'_> {
-        fn run(&mut self, arm: &Arm, number: usize, repeats: u32, trial: u64) -> Result<Ran, Ended> {
-            self.0.run(arm, number, repeats, trial)
+        fn run(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
+            self.0.run(arm, number, request)
         }
     }
     let pause = |seconds| Usual(MadeUp::new(&stop)).pause(Duration::from_secs(seconds));

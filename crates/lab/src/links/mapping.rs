@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::links::explore::Explorer;
 use corewise_model::links::map::{LinkMap, Parallel, Provenance};
 use corewise_model::links::structure::Structure;

@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 use std::time::{Duration, Instant};
 
+use corewise_machine::random::Random;
+use corewise_machine::{Gap, Machine};
 use corewise_model::clock::Clock as ClockFacts;
 use corewise_model::links::map::Origin;
-use corewise_model::stats::random::Random;
-use corewise_model::{Gap, Machine};
 use corewise_sys::clock::Clock;
 use corewise_sys::counts::StolenTime;
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::{Gap, Level, Machine};
 use corewise_model::clock::Clock;
 use corewise_model::links::explore::Wish;
 use corewise_model::links::map::{CpuClock, LinkMap, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::structure::Structure;
 use corewise_model::links::{Links, Matrix, Pair, What};
 use corewise_model::stats::order::{deviation, median, range};
-use corewise_model::{Gap, Level, Machine};
 
 use super::{Ordered, Plan, Visited};
 
@@ -318,7 +318,7 @@ fn node_of(machine: &Machine, cpu: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::stats::random::Random;
+    use corewise_machine::random::Random;
 
     use super::*;
 

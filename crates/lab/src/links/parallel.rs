@@ -1,9 +1,9 @@
 //! Whether pairs that have no core in common may be visited at a time: only if that costs them nothing.
 
+use corewise_machine::random::Random;
 use corewise_model::links::map::Parallel;
 use corewise_model::links::structure::Structure;
 use corewise_model::stats::order::{median, median_interval, range};
-use corewise_model::stats::random::Random;
 
 use super::Outcome;
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
+use corewise_machine::random::Random;
 use corewise_model::clock::Clock;
 use corewise_model::links::Matrix;
 use corewise_model::links::map::Origin;
 use corewise_model::stats::order::median;
-use corewise_model::stats::random::Random;
 
 use super::{Ordered, Outcome, Talk, Visited};
 

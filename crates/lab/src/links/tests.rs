@@ -2,12 +2,12 @@
 
 use std::sync::atomic::AtomicBool;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
+use corewise_machine::random::Random;
 use corewise_model::links::Relation;
 use corewise_model::links::conclude::conclude;
 use corewise_model::links::map::LinkMap;
 use corewise_model::simulate::layout::{Layout, costs};
-use corewise_model::stats::random::Random;
 
 use super::simulated::Simulated;
 use super::*;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use corewise_machine::{Gap, Machine};
 use corewise_model::clock::Clock;
 use corewise_model::links::map::Origin;
 use corewise_model::memory::described::Described;
 use corewise_model::memory::plan::{Plan, Visit};
-use corewise_model::{Gap, Machine};
 
 use super::{Answers, Outcome};
 

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::scope;
 use std::time::Duration;
 
+use corewise_machine::suggested_command;
+use corewise_machine::{CpuSet, Gap, Machine};
 use corewise_model::clock::Clock as ClockFacts;
 use corewise_model::links::map::Origin;
 use corewise_model::memory::plan::{Plan, Seen, Visit};
 use corewise_model::memory::{Operation, Pages};
-use corewise_model::{CpuSet, Gap, Machine};
 use corewise_sys::clock::Clock;
 use corewise_sys::memory::{Available, HUGE_PAGES_CURE, Memory, PageSize};
 
@@ -219,7 +220,7 @@ impl Answers for Measured<'_> {
     fn trouble(&mut self) -> Option<Gap> {
         let why = short(self.before.as_ref()?, &Available::now()?)?;
         let gap = Gap::new("the rest of the map", format!("{why}, so it was ended"));
-        Some(gap.cured_by("corewise memory, when more memory is free"))
+        Some(gap.cured_by(format!("{}, when more memory is free", suggested_command::memory().line())))
     }
 
     /// Pages may have been moved meanwhile: by automatic balancing, or by somebody.

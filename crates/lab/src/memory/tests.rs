@@ -1,6 +1,6 @@
+use corewise_machine::machine_file;
 use corewise_model::Artifact as _;
 use corewise_model::finding::Finding;
-use corewise_model::machine_file;
 use corewise_model::memory::Operation;
 use corewise_sys::affinity;
 
@@ -59,7 +59,10 @@ fn a_larger_cache_is_said_with_what_it_spares() {
     ] {
         assert!(larger.statement.contains(words), "{words} in {}", larger.statement);
     }
-    assert_eq!(larger.command.as_deref(), Some("corewise try --on 0-7,16-23 --on 8-15,24-31 -- ./app"));
+    assert_eq!(
+        larger.command.as_ref().map(|command| command.line()).as_deref(),
+        Some("corewise try --on 0-7,16-23 --on 8-15,24-31 -- ./app")
+    );
 }
 
 /// A machine of two packages, with last-level caches of eight cores and 32 MiB, and memory on each node.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use corewise_model::stall::EventSource;
+use corewise_machine::event::EventSource;
 use corewise_model::watch::{Switches, Tasks};
 use corewise_sys::cpuset;
 use corewise_sys::events::{Interest, Recorder};

@@ -19,7 +19,7 @@ mod warmth;
 use std::io;
 use std::time::Duration;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 use corewise_model::links::What;
 use corewise_model::links::map::Spoiled;
 use corewise_sys::clock::Ticks;

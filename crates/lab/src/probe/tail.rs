@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 use corewise_model::histogram::Histogram;
 use corewise_model::stall;
 use corewise_model::survey::{CpuRound, Frequency, FrequencySource, Tail, WorkKind};

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 use corewise_model::survey::WorkKind;
 use corewise_sys::thread::parent_number;
 use corewise_sys::work::dependent_additions;

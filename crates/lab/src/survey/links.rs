@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use corewise_machine::{CpuSet, Gap, Level, Machine};
 use corewise_model::links::explore::{Explorer, Limits};
 use corewise_model::links::structure::Structure;
 use corewise_model::links::{Links, Pair, What};
-use corewise_model::{CpuSet, Gap, Level, Machine};
 use corewise_sys::clock::Clock;
 
 use super::schedule::TAIL_SHARE;
@@ -131,7 +131,7 @@ mod tests {
     fn every_relation_of_a_large_machine_is_sampled() {
         let llcs: Vec<(CpuSet, u64)> =
             (0..8).map(|llc| ((llc * 8..llc * 8 + 8).chain(64 + llc * 8..72 + llc * 8).collect(), 32)).collect();
-        let machine = corewise_model::simulate::machine(128, true, &llcs);
+        let machine = corewise_machine::generate::machine(128, true, &llcs);
         let pairs = pairs(&machine, &machine.allowed);
         assert!((1000..=2100).contains(&pairs.len()), "{}", pairs.len());
         assert!(pairs.is_sorted() && pairs.iter().all(|(a, b)| a < b));
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn every_pair_of_a_small_machine_is_visited_and_few_of_a_very_large_one() {
-        let machine = |cpus| corewise_model::simulate::machine(cpus, true, &[((0..cpus).collect(), 32)]);
+        let machine = |cpus| corewise_machine::generate::machine(cpus, true, &[((0..cpus).collect(), 32)]);
         assert_eq!(pairs(&machine(32), &machine(32).allowed).len(), 496);
         let large = pairs(&machine(1024), &machine(1024).allowed);
         assert!((100..=2000).contains(&large.len()), "{}", large.len());

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use corewise_machine::{CpuSet, Gap, Machine};
 use corewise_model::histogram::Histogram;
 use corewise_model::stall::{Surroundings, Visit as StallVisit};
 use corewise_model::stats::order::median;
 use corewise_model::survey::{CpuObservation, Scope, Watch, Work, WorkKind};
-use corewise_model::{CpuSet, Gap, Machine};
 use corewise_sys::clock::Clock;
 use corewise_sys::counts::{KernelCounts, Kind};
 use corewise_sys::events::Recorder;

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use corewise_lab::probe::work::Piece;
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 use corewise_sys::thread::{monotonic_raw_ns, own_number};
 use corewise_sys::{affinity, scheduling};
 use libtest_mimic::Failed;

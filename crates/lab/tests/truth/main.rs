@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use corewise_lab::probe::work::Spin;
-use corewise_model::Gap;
+use corewise_machine::Gap;
+use corewise_machine::event::Source;
 use corewise_model::attribution::Cause;
-use corewise_model::event::Source;
 use corewise_sys::scheduling;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 

@@ -1,7 +1,8 @@
 //! One visit: each stall is held against the kernel's events of its cpu.
 
+use corewise_machine::event::{Event, Source, What};
+
 use super::{Cause, Divided, DividedVisit, Part, Phase, senders};
-use crate::event::{Event, Source, What};
 use crate::stall::{Stall, Surroundings, Visit};
 
 /// Events so far outside of a stall still belong to it, in nanoseconds: two clocks that are held against each other differ by

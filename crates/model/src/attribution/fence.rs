@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::event::Source;
+
 use super::{Cause, DividedVisit, Part, Phase};
-use crate::event::Source;
 use crate::stats::order::quantile;
 
 /// Fewer parts of a kind than this have no fence of their own.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::event::{Event, Source, What};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Event, Source, What};
 use crate::stall::{Surroundings, Visit};
 
 /// An interrupt that was sent is taken longer than this, in nanoseconds, only by a cpu that a hypervisor did not run.

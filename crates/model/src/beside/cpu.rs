@@ -1,8 +1,9 @@
 //! A cpu that is watched: who is on it, and in which handlers.
 
+use corewise_machine::event::Source;
+
 use crate::attribution::Cause;
 use crate::attribution::senders::{ON_THE_WAY_AT_MOST_NS, fits};
-use crate::event::Source;
 
 /// What stands for the name of a task that no event told.
 const UNNAMED: &str = "?";

@@ -5,13 +5,14 @@ mod switches;
 
 use std::collections::BTreeMap;
 
+use corewise_machine::CpuSet;
+use corewise_machine::event::{Event, EventSource, What};
+
 use super::Report;
 use super::cpu::{Cpu, Leaving, Sent};
 use super::sums::Sums;
 use super::thread::{State, Thread};
-use crate::CpuSet;
-use crate::event::{Event, What};
-use crate::stall::{EventSource, Surroundings};
+use crate::stall::Surroundings;
 
 /// The kernel keeps so many bytes of a task's name.
 const NAME_BYTES: usize = 15;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::event::{EventSource, Source};
+
 use super::cpu::Sent;
 use super::{Cost, Handled, HandledOnCpu, Instead, Interruption, OnCpu, Report, SentBy, Task};
 use crate::attribution::Cause;
-use crate::event::Source;
 use crate::histogram::Histogram;
-use crate::stall::EventSource;
 
 /// So many of the longest interruptions are kept.
 const WORST: usize = 10;

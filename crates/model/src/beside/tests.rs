@@ -1,9 +1,10 @@
 //! Made-up and recorded streams of events, and what is to be told of them.
 
+use corewise_machine::CpuSet;
+use corewise_machine::event::{Event, EventSource, Source, What};
+
 use super::*;
-use crate::CpuSet;
-use crate::event::{Event, Source, What};
-use crate::stall::{EventSource, Surroundings};
+use crate::stall::Surroundings;
 
 const STARTER: u32 = 50;
 const APP: u32 = 100;

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::counts::Counted;
+use corewise_machine::{CpuSet, Gap};
+
 use super::{Comparison, Estimate, Quantity, Subject};
-use crate::survey::{Counted, CpuObservation, CpuRound, FrequencySource};
-use crate::{CpuSet, Gap, Survey};
+use crate::Survey;
+use crate::survey::{CpuObservation, CpuRound, FrequencySource};
 
 const OF_A_CPU: [Quantity; 5] =
     [Quantity::P50, Quantity::P99_9, Quantity::Lost, Quantity::Frequency, Quantity::InterruptRate];

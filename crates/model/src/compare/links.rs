@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::Gap;
+
 use super::{Comparison, Estimate, Quantity, Subject};
+use crate::Survey;
 use crate::links::{Pair, Relation, in_both};
 use crate::stats::order::median;
-use crate::{Gap, Survey};
 
 /// The pairs of one relation, and their visits relative to the typical cost, each with its place among its pair's visits.
 #[derive(Default)]

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use corewise_machine::facts::{CacheKind, CoreType};
+use corewise_machine::{CpuSet, Level, Machine};
+
 use super::FactChange;
-use crate::facts::{CacheKind, CoreType};
-use crate::{CpuSet, Level, Machine, Survey};
+use crate::Survey;
 
 /// A change of the machine's load by less than this, as a share of its time, is not worth a word.
 const LOAD_CHANGE: f64 = 0.1;

@@ -1,15 +1,18 @@
 //! What a comparison says, what it keeps quiet about, and how it behaves when the surveys are exchanged.
 
+use corewise_machine::counts::{Count, Counted};
+use corewise_machine::facts::{CacheKind, CoreType};
+use corewise_machine::generate;
+use corewise_machine::machine::{Cache, Kind, Llc, Machine};
+use corewise_machine::thread::ThreadUse;
 use proptest::prelude::*;
 
 use super::*;
 use crate::Survey;
-use crate::facts::{CacheKind, CoreType};
 use crate::histogram::Histogram;
 use crate::links::{Links, Pair};
-use crate::machine::{Cache, Kind, Llc, Machine};
 use crate::simulate::{self, Noise, Truth};
-use crate::survey::{Count, Counted, CpuObservation, CpuRound, Frequency, FrequencySource, Tail, ThreadUse};
+use crate::survey::{CpuObservation, CpuRound, Frequency, FrequencySource, Tail};
 
 /// What one round of one cpu shows.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +45,7 @@ fn round(index: usize, shown: Shown) -> CpuRound {
 }
 
 fn machine(cpus: u32) -> Machine {
-    simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)])
+    generate::machine(cpus, false, &[(CpuSet::first(cpus), 32)])
 }
 
 /// A survey with these rounds for each cpu, and with one visit of 100 ns to each pair for each round of cpu 0.

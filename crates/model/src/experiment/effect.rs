@@ -69,11 +69,20 @@ pub(super) fn mean_costs(costs: &[[f64; 2]]) -> [f64; 2] {
     [0, 1].map(|side| costs.iter().map(|pair| pair[side]).sum::<f64>() / costs.len() as f64)
 }
 
+/// From so many values on the means of all pairs are counted, and not all made: they are more than a megabyte.
+const MANY: usize = 500;
+
 /// The median of the means of all pairs, each value with itself too.
 pub(super) fn hodges_lehmann(values: &[f64]) -> Option<f64> {
-    if values.is_empty() {
-        return None;
+    match values.len() {
+        0 => None,
+        1..MANY => median_of_means(values),
+        _ => Some(median_of_many_means(values)),
     }
+}
+
+/// The same with all means in memory.
+fn median_of_means(values: &[f64]) -> Option<f64> {
     let mut means = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
     for (place, a) in values.iter().enumerate() {
         means.extend(values[place..].iter().map(|b| (a + b) / 2.0));
@@ -85,6 +94,53 @@ pub(super) fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     }
     let lower = lower.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Some((lower + upper) / 2.0)
+}
+
+/// The same without the means in memory: whatever rank the median has, the mean of that rank is found by halving, and counting the means below.
+fn median_of_many_means(values: &[f64]) -> f64 {
+    let mut rising = values.to_vec();
+    rising.sort_by(f64::total_cmp);
+    let count = rising.len() * (rising.len() + 1) / 2;
+    let upper = mean_of_rank(&rising, count / 2);
+    if count % 2 == 1 { upper } else { (mean_of_rank(&rising, count / 2 - 1) + upper) / 2.0 }
+}
+
+/// The mean that as many means of pairs are below as its rank says. A mean never falls where one of its two values rises, rounded or not.
+fn mean_of_rank(rising: &[f64], rank: usize) -> f64 {
+    let (mut low, mut high) = (order_of(rising[0]), order_of(rising[rising.len() - 1]));
+    while low < high {
+        // Rounded down, below zero too.
+        let middle = (low & high) + ((low ^ high) >> 1);
+        if means_up_to(rising, value_of(middle)) > rank { high = middle } else { low = middle + 1 }
+    }
+    value_of(low)
+}
+
+/// How many means of pairs are no greater than a limit.
+fn means_up_to(rising: &[f64], limit: f64) -> usize {
+    let mut end = rising.len();
+    let mut count = 0;
+    for (place, a) in rising.iter().enumerate() {
+        while end > place && f64::total_cmp(&((a + rising[end - 1]) / 2.0), &limit).is_gt() {
+            end -= 1;
+        }
+        if end == place {
+            break;
+        }
+        count += end - place;
+    }
+    count
+}
+
+/// The place of a number among all numbers, as `total_cmp` has them.
+fn order_of(value: f64) -> i64 {
+    let bits = value.to_bits().cast_signed();
+    bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
+}
+
+/// The number at a place: the inverse of [`order_of`].
+fn value_of(order: i64) -> f64 {
+    f64::from_bits((order ^ ((order >> 63).cast_unsigned() >> 1).cast_signed()).cast_unsigned())
 }
 
 /// The effect that a candidate's outcomes show, each end of its interval at the error rate; absent without any, or where most of them failed.
@@ -137,4 +193,23 @@ fn bound(estimate: f64, direction: f64, excluded: impl Fn(f64) -> bool) -> Optio
         }
     }
     Some(at(outside))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use corewise_machine::random::Random;
+
+    #[test]
+    fn the_median_of_many_means_is_that_of_all_in_memory() {
+        let mut random = Random::new(1);
+        for count in [1, 2, 3, 40, 41, 700] {
+            let noise: Vec<f64> = (0..count).map(|_| random.normal()).collect();
+            let coarse: Vec<f64> = noise.iter().map(|value| (value * 4.0).round() / 4.0).collect();
+            let wide: Vec<f64> = noise.iter().map(|value| value * 10_f64.powf(20.0 * value)).collect();
+            for values in [noise, coarse, wide, vec![-0.5; count]] {
+                assert_eq!(Some(median_of_many_means(&values)), median_of_means(&values), "{count}");
+            }
+        }
+    }
 }

@@ -9,12 +9,12 @@ mod region;
 #[cfg(test)]
 mod tests;
 
+use corewise_machine::random::Random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stats::normal::expanded_tail_95;
 use crate::stats::order::quantile;
-use crate::stats::random::Random;
 pub(super) use fit::Row;
 use fit::{Pairs, Parameters};
 

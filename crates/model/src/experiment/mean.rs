@@ -52,7 +52,7 @@ pub fn mean_effect(races: &[&Race], arm: usize, error_rate: f64) -> Option<MeanE
 mod tests {
     use super::*;
     use crate::experiment::{Block, Policy, Run};
-    use crate::stats::random::Random;
+    use corewise_machine::random::Random;
 
     /// A race with this gain in each block, exactly or with normal noise of this size.
     fn race(gain: f64, noise: f64, blocks: usize, candidates: usize, random: &mut Random) -> Race {

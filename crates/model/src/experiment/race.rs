@@ -1,5 +1,7 @@
 //! The race: a fold over blocks that knows what comes next, who is out, and when it is over.
 
+use corewise_machine::random::Random;
+
 use super::carry_over::Ordered;
 use super::effect::Estimate;
 use super::evidence::Evidence;
@@ -10,7 +12,6 @@ use super::{
     Block, FAILING, FIRST_GREEDY_BLOCK, FIRST_GREEDY_BLOCK_OF_RARE, FIRST_USUAL, MOST_BASELINE_FAILURES, Policy, Run,
 };
 use crate::stats::order::median;
-use crate::stats::random::Random;
 
 /// Robust standard errors that the search allows for.
 pub(super) const ERRORS: f64 = 3.0;
@@ -258,12 +259,12 @@ impl Race {
 /// The closed test: the evidence for an arm is the least mean over all sets of arms that it is in, which is its own with the smallest of the
 /// others.
 pub(crate) fn closed(evidence: &[f64]) -> Vec<f64> {
+    let mut rising: Vec<(usize, f64)> = evidence.iter().copied().enumerate().collect();
+    rising.sort_by(|one, other| one.1.total_cmp(&other.1));
     let least = |(index, own): (usize, &f64)| {
-        let others = evidence.iter().enumerate().filter(|(other, _)| *other != index);
-        let mut others: Vec<f64> = others.map(|(_, other)| *other).collect();
-        others.sort_by(f64::total_cmp);
         let (mut sum, mut least) = (*own, *own);
-        for (place, other) in others.iter().enumerate() {
+        let others = rising.iter().filter(|(other, _)| *other != index);
+        for (place, (_, other)) in others.enumerate() {
             sum += other;
             least = least.min(sum / (place + 2) as f64);
         }

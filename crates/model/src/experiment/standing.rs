@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Policy, What};
+use crate::quantity::QuotedQuantity;
 
 /// What is so many robust standard errors from zero is likely.
 const LIKELY_ERRORS: f64 = 2.0;
@@ -73,6 +74,20 @@ pub enum Doubt {
     CoarseMetric {
         /// The smallest step between two numbers, as a share of the median.
         step: f64,
+    },
+    /// The metric has the same value in every run, so it measures nothing.
+    ConstantMetric {
+        /// The value, with its line.
+        run: QuotedQuantity,
+    },
+    /// Values of the metric are so far apart, in runs that took about the same time, that one of them may be misread.
+    FarApartMetric {
+        /// How many times the least value the greatest is.
+        times: f64,
+        /// The least value, with its line.
+        least: QuotedQuantity,
+        /// The greatest value, with its line.
+        greatest: QuotedQuantity,
     },
     /// A candidate makes something worse that was not to get worse, and no other wins.
     GuardWorse {

@@ -175,7 +175,7 @@ fn race(candidates: usize, blocks: u32, x: impl Fn(usize, u32) -> Option<f64>) -
 
 /// A little noise that is the same in every run of the tests.
 fn wobble(arm: usize, block: u32) -> f64 {
-    let mut random = crate::stats::random::Random::new(u64::from(block) * 64 + arm as u64);
+    let mut random = corewise_machine::random::Random::new(u64::from(block) * 64 + arm as u64);
     0.004 * random.normal()
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CpuSet;
+use corewise_machine::suggested_command;
 
 /// What a thread had before a rule placed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -126,7 +127,7 @@ impl LeftBecause {
     /// Why, in a sentence.
     pub fn sentence(&self) -> String {
         match self {
-            Self::Asked => "released by `corewise keep release`".to_owned(),
+            Self::Asked => format!("released by {}", suggested_command::keep_release("PID").mention()),
             Self::Person { program, cpus } => format!("released: a person set cpus {cpus} with {program}"),
             Self::LeftBoundary { author, cpus } => {
                 format!("released: {} set cpus {cpus}, outside of the rule's", author.words())

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Machine;
 use crate::conducted::Conducted;
 use crate::experiment::Verdict;
 use crate::trial::Arm;

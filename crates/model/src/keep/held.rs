@@ -1,15 +1,17 @@
 //! A process that a rule matches: how it stands, what happened to it, and what is to be done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::action::{Action, LeftBecause, Outcome};
-use super::process::Process;
+use super::process::{ChargedUser, Process};
+use super::room::ProcessClaim;
 use super::thread::HeldThread;
-use crate::CpuSet;
+use corewise_machine::suggested_command;
 
 /// So many remarks of a process are kept, the latest.
 const MOST_NOTES: usize = 16;
@@ -22,6 +24,23 @@ pub enum Standing {
     Held,
     /// It matches, and is left alone.
     Left(LeftBecause),
+}
+
+/// A process that a rule matches, and that is not held because there is no room for its threads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingProcess {
+    /// When it started, in clock ticks since the boot.
+    pub start_ticks: u64,
+    /// Its name when it was last seen.
+    pub name: String,
+    /// The rule, by its name.
+    pub rule: String,
+    /// The user in whose share of the room it would count.
+    pub charged_to: ChargedUser,
+    /// How many threads it had.
+    pub threads: usize,
+    /// Since when, as time since the keeper began.
+    pub since: Duration,
 }
 
 /// A remark on a process: what happened to it.
@@ -42,6 +61,8 @@ pub struct Held {
     pub name: String,
     /// The rule, by its name.
     pub rule: String,
+    /// The user in whose share of the room it counts.
+    pub charged_to: ChargedUser,
     /// Since when, as time since the keeper began.
     pub since: Duration,
     /// How it stands.
@@ -63,6 +84,7 @@ impl Held {
             start_ticks,
             name: String::new(),
             rule: String::new(),
+            charged_to: ChargedUser::default(),
             since,
             standing: Standing::Held,
             place: Default::default(),
@@ -70,6 +92,38 @@ impl Held {
             corrections: 0,
             notes: Vec::new(),
         }
+    }
+
+    /// A process that a rule matches now.
+    pub(super) fn matched(process: &Process, rule: String, now: Duration) -> Self {
+        let (name, charged_to) = (process.name.clone(), process.charged_to.clone());
+        Self { name, charged_to, rule, ..Self::new(process.start_ticks, now) }
+    }
+
+    /// Takes its name, its user and its threads as they were seen now, and another rule.
+    pub(super) fn take_facts(&mut self, process: &Process, rule: &str, now: Duration) {
+        self.name.clone_from(&process.name);
+        self.charged_to.clone_from(&process.charged_to);
+        if self.rule != rule {
+            rule.clone_into(&mut self.rule);
+            self.standing = Standing::Held;
+            self.note(now, format!("rule {rule} matches"));
+        }
+        let seen: BTreeSet<(u32, u64)> = process.threads.iter().map(|thread| (thread.id, thread.start_ticks)).collect();
+        self.threads.retain(|id, known| seen.contains(&(*id, known.start_ticks)));
+    }
+
+    /// Leaves it alone from now on.
+    pub(super) fn leave(&mut self, because: LeftBecause, now: Duration) {
+        self.threads.clear();
+        self.note(now, because.sentence());
+        self.standing = Standing::Left(because);
+    }
+
+    /// Returns its claim for room, with this many threads.
+    pub(super) fn claim(&self, process: u32, threads: usize) -> ProcessClaim {
+        let threads = if self.is_left_alone() { 1 } else { threads.max(1) };
+        ProcessClaim { process, user: self.charged_to.clone(), rule: self.rule.clone(), threads }
     }
 
     /// Whether its rule leaves it alone.
@@ -80,7 +134,7 @@ impl Held {
     /// The same for the keeper after the one that left it alone, which has other times; nothing where it was held.
     pub(super) fn of_earlier(self) -> Option<Self> {
         let Standing::Left(because) = &self.standing else { return None };
-        let what = format!("an earlier `corewise keep run`: {}", because.sentence());
+        let what = format!("an earlier {}: {}", suggested_command::keep_run().mention(), because.sentence());
         Some(Self { since: Duration::ZERO, notes: vec![Note { at: Duration::ZERO, what }], ..self })
     }
 

@@ -3,26 +3,34 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use corewise_machine::CpuSet;
+
 use super::action::{Action, Author, LeftBecause, Original, Outcome};
-use super::held::{Held, Standing};
+use super::held::{Held, Standing, WaitingProcess};
 use super::process::{Process, Thread, owner};
 use super::resolve::ResolvedRule;
+use super::room::ThreadRoom;
 use super::rule::Fit;
 use super::thread::{HeldThread, Verdict, newcomer};
-use crate::CpuSet;
 
-/// More threads than this are not held at the same time: each takes a place in the journal.
-pub const MOST_THREADS: usize = 5_000;
+/// Upper limit on the processes without room that are remembered.
+const MAX_WAITING_PROCESSES: usize = 5_000;
+
 /// Keeps rules in force.
 #[derive(Clone, Debug, Default)]
 pub struct Keeper {
     rules: Vec<ResolvedRule>,
     processes: BTreeMap<u32, Held>,
-    /// How many threads these have.
-    threads: usize,
+    /// The room that these take.
+    room: ThreadRoom,
+    /// Processes that rules match and that have no room, by their numbers.
+    waiting: BTreeMap<u32, WaitingProcess>,
     /// Threads that another keeper placed, by their numbers and starts, until they are looked at.
-    taken_over: BTreeMap<(u32, u64), (Original, CpuSet)>,
+    taken_over: TakenOver,
 }
+
+/// What threads had before and were given, by their numbers and starts.
+type TakenOver = BTreeMap<(u32, u64), (Original, CpuSet)>;
 
 impl Keeper {
     /// Keeps these rules; of several that match, the first counts.
@@ -46,12 +54,13 @@ impl Keeper {
     /// Takes a process out, to change it or for good.
     fn take(&mut self, process: u32) -> Option<Held> {
         let held = self.processes.remove(&process)?;
-        self.threads -= held.threads.len();
+        self.room.remove(&held.claim(process, held.threads.len()));
         Some(held)
     }
 
     fn put(&mut self, process: u32, held: Held) {
-        self.threads += held.threads.len();
+        self.room.add(&held.claim(process, held.threads.len()));
+        self.waiting.remove(&process);
         self.processes.insert(process, held);
     }
 
@@ -60,9 +69,14 @@ impl Keeper {
         self.processes.values().any(|held| held.threads.contains_key(&thread))
     }
 
-    /// How many threads are held, at most [`MOST_THREADS`].
-    pub fn threads(&self) -> usize {
-        self.threads
+    /// Threads for which room is taken, at most [`super::MAX_HELD_THREADS`]; a process that is left alone counts as one.
+    pub fn room_taken(&self) -> usize {
+        self.room.threads()
+    }
+
+    /// The processes that rules match and that have no room, by their numbers; of very many only some.
+    pub fn waiting(&self) -> &BTreeMap<u32, WaitingProcess> {
+        &self.waiting
     }
 
     /// Other rules, or the same on a machine that has changed. Each process is judged anew when it is looked at next.
@@ -95,6 +109,7 @@ impl Keeper {
         !self.taken_over.is_empty()
             || self.processes.contains_key(&process.id)
             || self.processes.contains_key(&process.parent)
+            || self.waiting.contains_key(&process.id)
             || self.rule_of(process).is_some()
     }
 
@@ -104,82 +119,126 @@ impl Keeper {
         self.rules.iter().find(waits).filter(|rule| rule.rule.matches.fit(process) == Fit::Yes)
     }
 
+    /// Whether a process that is not held has no room with this many threads, and nothing else is to be done about it: then it waits, and
+    /// need not be looked at as a whole.
+    pub fn turns_away(&mut self, process: &Process, threads: usize, now: Duration) -> bool {
+        let is_known = self.processes.contains_key(&process.id) || self.processes.contains_key(&process.parent);
+        if is_known || !self.taken_over.is_empty() {
+            return false;
+        }
+        let Some(rule) = self.rule_of(process).map(|rule| rule.rule.name.clone()) else { return false };
+        let held = Held::matched(process, rule, now);
+        let is_turned_away = self.room.claims_displaced_by(&held.claim(process.id, threads)).is_none();
+        if is_turned_away {
+            self.wait(process.id, &held, threads, now);
+        }
+        is_turned_away
+    }
+
     /// What to do about a process as it was seen. `now` is the time since the keeper began; `author` says who set a thread's mask last, and
     /// is asked only where somebody did.
     pub fn look(&mut self, process: &Process, now: Duration, author: &dyn Fn(u32) -> Author) -> Vec<Action> {
         let known = self.take(process.id).filter(|known| known.start_ticks == process.start_ticks);
         let taken_over = self.taken_over_of(process);
-        let Some(rule) = self.rule_of(process).or_else(|| self.waiting_rule(process, known.as_ref()?)) else {
-            return match known {
-                // Whoever wanted that has not changed their mind because a rule is disabled for a while.
-                Some(known) if known.is_left_alone() => {
-                    self.put(process.id, known);
-                    Vec::new()
-                }
-                Some(known) => known.give_back(process.id, Some(process)),
-                None => self.disinherit(process),
-            };
-        };
+        let rule = self.rule_of(process).or_else(|| self.waiting_rule(process, known.as_ref()?));
+        let Some(rule) = rule.cloned() else { return self.let_go(process, known) };
         let is_first = known.is_none();
-        let mut held = match known {
-            None if process.threads.len() + self.threads > MOST_THREADS => return Vec::new(),
-            None => Held::new(process.start_ticks, now),
-            Some(known) => known,
+        let mut held = known.unwrap_or_else(|| Held::matched(process, String::new(), now));
+        held.take_facts(process, &rule.rule.name, now);
+        let Some(mut actions) = self.make_room(process, &held, now) else {
+            self.wait(process.id, &held, process.threads.len(), now);
+            return if is_first { self.disinherit(process) } else { held.give_back(process.id, Some(process)) };
         };
-        held.name.clone_from(&process.name);
-        if held.rule != rule.rule.name {
-            held.rule.clone_from(&rule.rule.name);
-            held.standing = Standing::Held;
-            held.note(now, format!("rule {} matches", rule.rule.name));
-        }
-        held.threads.retain(|id, known| {
-            process.threads.iter().any(|thread| thread.id == *id && thread.start_ticks == known.start_ticks)
-        });
         let place = (process.cgroup.clone(), process.reachable.clone());
         let was_moved = std::mem::replace(&mut held.place, place.clone()) != place;
-        let mut actions = Vec::new();
         if held.standing == Standing::Held {
-            // Nothing is placed before all were judged: where the process is released, what they have now is given back.
-            let (mut left, mut placed) = (None, Vec::new());
-            for thread in &process.threads {
-                let known = held.threads.remove(&thread.id).or_else(|| taken_over.get(&thread.id).cloned());
-                let mut state = known.unwrap_or_else(|| {
-                    let parent = self.processes.get(&process.parent);
-                    let relatives =
-                        held.threads.values().chain(parent.into_iter().flat_map(|held| held.threads.values()));
-                    newcomer(thread, process, relatives, is_first)
-                });
-                // Older kernels forget what was asked for when a control group, or what it has, changes.
-                if was_moved && thread.cpus == process.reachable {
-                    state.seen.clone_from(&thread.cpus);
-                }
-                match state.judge(thread, process, rule, now, author) {
-                    Verdict::Nothing => {}
-                    Verdict::Place(cpus) => placed.push((thread.id, cpus)),
-                    Verdict::Correct(cpus) => {
-                        held.corrections += 1;
-                        placed.push((thread.id, cpus));
-                    }
-                    Verdict::Release(because) => left = Some(because),
-                    Verdict::NoCpu => {
-                        let what = nothing_for(thread, process, rule, &state.original);
-                        held.note(now, what);
-                    }
-                }
-                held.threads.insert(thread.id, state);
-            }
-            if let Some(because) = left {
-                actions = held.give_back(process.id, Some(process));
-                held.threads.clear();
-                held.note(now, because.sentence());
-                held.standing = Standing::Left(because);
-            } else {
-                let place = |(id, cpus)| Some(held.threads.get_mut(&id)?.place(process.id, id, cpus));
-                actions.extend(placed.into_iter().filter_map(place));
-            }
+            let how = ProcessLook { process, rule: &rule, is_first, was_moved, now, author };
+            actions.extend(self.judge_threads(&mut held, &taken_over, &how));
         }
         self.put(process.id, held);
         actions
+    }
+
+    /// What to do about a process that no rule matches.
+    fn let_go(&mut self, process: &Process, known: Option<Held>) -> Vec<Action> {
+        self.waiting.remove(&process.id);
+        match known {
+            // Whoever wanted that has not changed their mind because a rule is disabled for a while.
+            Some(known) if known.is_left_alone() => {
+                self.put(process.id, known);
+                Vec::new()
+            }
+            Some(known) => known.give_back(process.id, Some(process)),
+            None => self.disinherit(process),
+        }
+    }
+
+    /// Takes room for a process from those that have more than their share; returns what these get back, or `None` if it has no room.
+    fn make_room(&mut self, process: &Process, held: &Held, now: Duration) -> Option<Vec<Action>> {
+        let displaced = self.room.claims_displaced_by(&held.claim(process.id, process.threads.len()))?;
+        let mut actions = Vec::new();
+        for id in displaced.into_iter().map(|claim| claim.process) {
+            let Some(displaced) = self.take(id) else { continue };
+            actions.extend(displaced.give_back(id, None));
+            self.wait(id, &displaced, displaced.threads.len(), now);
+        }
+        Some(actions)
+    }
+
+    /// Remembers a process that has no room.
+    fn wait(&mut self, process: u32, held: &Held, threads: usize, now: Duration) {
+        let known = self.waiting.remove(&process).filter(|known| known.start_ticks == held.start_ticks);
+        if self.waiting.len() >= MAX_WAITING_PROCESSES {
+            return;
+        }
+        let Held { start_ticks, name, rule, charged_to, .. } = held.clone();
+        let since = known.map_or(now, |known| known.since);
+        self.waiting.insert(process, WaitingProcess { start_ticks, name, rule, charged_to, threads, since });
+    }
+
+    /// Judges all threads of a process that its rule holds. Nothing is placed before all were judged: if the process is released, what they
+    /// have now is given back.
+    fn judge_threads(
+        &self,
+        held: &mut Held,
+        taken_over: &BTreeMap<u32, HeldThread>,
+        how: &ProcessLook<'_>,
+    ) -> Vec<Action> {
+        let ProcessLook { process, rule, now, .. } = *how;
+        let (mut left, mut placed) = (None, Vec::new());
+        for thread in &process.threads {
+            let known = held.threads.remove(&thread.id).or_else(|| taken_over.get(&thread.id).cloned());
+            let mut state = known.unwrap_or_else(|| {
+                let parent = self.processes.get(&process.parent);
+                let relatives = held.threads.values().chain(parent.into_iter().flat_map(|held| held.threads.values()));
+                newcomer(thread, process, relatives, how.is_first)
+            });
+            // Older kernels forget what was asked for when a control group, or what it has, changes.
+            if how.was_moved && thread.cpus == process.reachable {
+                state.seen.clone_from(&thread.cpus);
+            }
+            match state.judge(thread, process, rule, now, how.author) {
+                Verdict::Nothing => {}
+                Verdict::Place(cpus) => placed.push((thread.id, cpus)),
+                Verdict::Correct(cpus) => {
+                    held.corrections += 1;
+                    placed.push((thread.id, cpus));
+                }
+                Verdict::Release(because) => left = Some(because),
+                Verdict::NoCpu => {
+                    let what = nothing_for(thread, process, rule, &state.original);
+                    held.note(now, what);
+                }
+            }
+            held.threads.insert(thread.id, state);
+        }
+        if let Some(because) = left {
+            let actions = held.give_back(process.id, Some(process));
+            held.leave(because, now);
+            return actions;
+        }
+        let place = |(id, cpus)| Some(held.threads.get_mut(&id)?.place(process.id, id, cpus));
+        placed.into_iter().filter_map(place).collect()
     }
 
     /// The threads of a process that another keeper placed, by their numbers.
@@ -223,15 +282,14 @@ impl Keeper {
     /// Forgets a process that ended.
     pub fn ended(&mut self, process: u32) {
         self.take(process);
+        self.waiting.remove(&process);
     }
 
     /// Leaves a process alone from now on, and gives it back what it had.
     pub fn release(&mut self, process: u32, now: Duration) -> Vec<Action> {
         let Some(mut held) = self.take(process) else { return Vec::new() };
         let actions = held.give_back(process, None);
-        held.threads.clear();
-        held.note(now, LeftBecause::Asked.sentence());
-        held.standing = Standing::Left(LeftBecause::Asked);
+        held.leave(LeftBecause::Asked, now);
         self.put(process, held);
         actions
     }
@@ -245,9 +303,21 @@ impl Keeper {
 
     /// Gives everything back.
     pub fn give_back_all(&mut self) -> Vec<Action> {
-        self.threads = 0;
+        self.room = ThreadRoom::default();
+        self.waiting.clear();
         std::mem::take(&mut self.processes).iter().flat_map(|(id, held)| held.give_back(*id, None)).collect()
     }
+}
+
+/// A process as it is looked at.
+#[derive(Clone, Copy)]
+struct ProcessLook<'a> {
+    process: &'a Process,
+    rule: &'a ResolvedRule,
+    is_first: bool,
+    was_moved: bool,
+    now: Duration,
+    author: &'a dyn Fn(u32) -> Author,
 }
 
 /// Why there is no cpu for a thread.

@@ -1,9 +1,8 @@
 //! A process as it was seen: all that a rule can match, and its threads with their masks.
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::CpuSet;
 
 /// A process as it was seen at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +23,8 @@ pub struct Process {
     pub argv: Vec<String>,
     /// Its user by name, or by number where that has none.
     pub user: String,
+    /// The user in whose share of the room for held threads it counts.
+    pub charged_to: ChargedUser,
     /// The systemd unit that it belongs to, where there is one.
     pub unit: Option<String>,
     /// Its control group: "/system.slice/redis.service".
@@ -32,6 +33,16 @@ pub struct Process {
     pub reachable: CpuSet,
     /// Its threads, the first one first.
     pub threads: Vec<Thread>,
+}
+
+/// A user that started processes, by name, or by number if it has none. A program that runs with the rights of another user counts
+/// for the one that started it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct ChargedUser {
+    /// The name or number.
+    pub name: String,
+    /// Whether it is root or one that the system has for its services.
+    pub is_system: bool,
 }
 
 /// A thread as it was seen.

@@ -1,13 +1,13 @@
 //! Which cpus rules are on a machine, and whether they are in force there.
 
+use corewise_machine::CpuSet;
+use corewise_machine::placement::{Context, Expression};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::evidence::Change;
 use super::glob::Glob;
 use super::rule::{Rule, Unproven};
-use crate::CpuSet;
-use crate::placement::{Context, Expression};
 
 /// A rule on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

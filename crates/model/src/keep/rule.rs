@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+use corewise_machine::machine_file::line_of;
+use corewise_machine::placement::Expression;
+use corewise_machine::placement::memory::MemoryPolicy;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,9 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::evidence::Evidence;
 use super::glob::Glob;
 use super::process::Process;
-use crate::machine_file::line_of;
-use crate::placement::Expression;
-use crate::placement::memory::MemoryPolicy;
+use corewise_machine::vocabulary::{one_of, vocabulary};
 
 /// A file of more rules is none.
 const MOST_RULES: usize = 1_000;
@@ -54,6 +55,20 @@ pub struct Rule {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+vocabulary! {
+    /// What a rule compares of a process.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum MatchField {
+        Name "name": "the process's name, at most 15 bytes, which it may change";
+        Exe "exe": "the file that it executes; another user's needs CAP_SYS_PTRACE, and `keep` says where that is missing";
+        Argv "argv": "any of its words: for interpreters, Wine and Proton, whose file says nothing";
+        User "user": "the name of its user, or the number if it has no name";
+        Unit "unit": "its systemd unit; in a user's own service manager, that one";
+        Cgroup "cgroup": "the path of its control group";
+        Parent "parent": "the name of the process that started it";
+    }
 }
 
 /// Which processes a rule is about. Each is a pattern for the whole text, and all that are given must hold.
@@ -138,35 +153,39 @@ impl Match {
 
     /// What is given, in the order of the fields.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, &Glob)> {
-        let Self { name, exe, argv, user, unit, cgroup, parent } = self;
-        let all = [
-            ("name", name),
-            ("exe", exe),
-            ("argv", argv),
-            ("user", user),
-            ("unit", unit),
-            ("cgroup", cgroup),
-            ("parent", parent),
-        ];
-        all.into_iter().filter_map(|(field, glob)| Some((field, glob.as_ref()?)))
+        MatchField::ALL.into_iter().filter_map(|field| Some((field.word(), self.pattern(field)?)))
+    }
+
+    const fn pattern(&self, field: MatchField) -> Option<&Glob> {
+        let pattern = match field {
+            MatchField::Name => &self.name,
+            MatchField::Exe => &self.exe,
+            MatchField::Argv => &self.argv,
+            MatchField::User => &self.user,
+            MatchField::Unit => &self.unit,
+            MatchField::Cgroup => &self.cgroup,
+            MatchField::Parent => &self.parent,
+        };
+        pattern.as_ref()
+    }
+
+    const fn pattern_mut(&mut self, field: MatchField) -> &mut Option<Glob> {
+        match field {
+            MatchField::Name => &mut self.name,
+            MatchField::Exe => &mut self.exe,
+            MatchField::Argv => &mut self.argv,
+            MatchField::User => &mut self.user,
+            MatchField::Unit => &mut self.unit,
+            MatchField::Cgroup => &mut self.cgroup,
+            MatchField::Parent => &mut self.parent,
+        }
     }
 
     pub(super) fn set(&mut self, field: &str, glob: Glob) -> Result<(), String> {
-        let place = match field {
-            "name" => &mut self.name,
-            "exe" => &mut self.exe,
-            "argv" => &mut self.argv,
-            "user" => &mut self.user,
-            "unit" => &mut self.unit,
-            "cgroup" => &mut self.cgroup,
-            "parent" => &mut self.parent,
-            _ => {
-                return Err(format!(
-                    "a rule matches by name, exe, argv, user, unit, cgroup or parent, not by \"{field}\""
-                ));
-            }
-        };
-        *place = Some(glob);
+        let found = MatchField::ALL.into_iter().find(|known| known.word() == field).ok_or_else(|| {
+            format!("a rule matches by {}, not by \"{field}\"", one_of(&MatchField::ALL.map(MatchField::word)))
+        })?;
+        *self.pattern_mut(found) = Some(glob);
         Ok(())
     }
 

@@ -1,12 +1,14 @@
 //! Rules as they are written and edited, and courses of events played against a simulated system.
 
 mod courses;
+mod crowds;
 mod properties;
 mod system;
 
+use corewise_machine::placement::Context;
+use corewise_machine::{CpuSet, Machine};
+
 use super::*;
-use crate::placement::Context;
-use crate::{CpuSet, Machine};
 
 const REDIS: &str = r#"
 [[rule]]

@@ -14,6 +14,7 @@
 
 use std::time::Duration;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +22,6 @@ use super::action::{Action, Author, LeftBecause, Original};
 use super::process::{Process, Thread};
 use super::resolve::ResolvedRule;
 use super::rule::Strength;
-use crate::CpuSet;
 
 /// How often a thread is corrected in a [`PERIOD`] before its process is left alone.
 pub const CORRECTIONS: usize = 10;

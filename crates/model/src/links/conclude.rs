@@ -8,6 +8,7 @@ mod summary;
 mod tiers;
 mod told;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,6 @@ use super::map::{LinkMap, Series};
 use super::predict::{Measured, Predictor, by_way};
 use super::structure::Structure;
 use super::{Matrix, What};
-use crate::CpuSet;
 use crate::finding::Finding;
 use crate::stats::order::weighted_quantile;
 pub use findings::nothing_found;
@@ -26,7 +26,7 @@ pub use tiers::Tiers;
 pub use told::Agreement;
 
 /// What was concluded from a map.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LinkConclusions {
     /// One entry for each way to talk, in the order of the map's series.
     pub kinds: Vec<KindConclusions>,

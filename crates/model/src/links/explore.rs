@@ -13,9 +13,9 @@ use super::groups::hidden_groups;
 use super::predict::{Measured, Predictor};
 use super::structure::{Block, Nearness, Structure};
 use super::{Matrix, Relation};
-use crate::CpuSet;
 use crate::stats::order::{median, quantile};
-use crate::stats::random::Random;
+use corewise_machine::CpuSet;
+use corewise_machine::random::Random;
 use search::Search;
 
 /// Up to so many cores all pairs of cores are measured.

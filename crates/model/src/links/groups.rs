@@ -7,11 +7,11 @@
 mod hidden;
 mod linkage;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Matrix;
-use crate::CpuSet;
 use crate::stats::order::median;
 pub(super) use hidden::{between_cores, hidden_groups};
 use linkage::Merge;

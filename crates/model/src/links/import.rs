@@ -17,8 +17,9 @@ mod table;
 mod tests;
 mod trb;
 
+use corewise_machine::CpuSet;
+
 use super::map::Series;
-use crate::CpuSet;
 pub use error::ImportError;
 pub use kind::{kind_name, kind_of};
 pub use pairs::HEADER;

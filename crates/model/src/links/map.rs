@@ -1,11 +1,11 @@
 //! A map of links as it was measured, simulated or imported: plain observations, from which the rest is computed.
 
+use corewise_machine::{CpuSet, Gap, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Links, What};
 use crate::clock::Clock;
-use crate::{CpuSet, Gap, Machine};
 
 /// What `corewise links` measured: for one machine, one or several ways to talk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use corewise_machine::CpuSet;
+
 use super::Links;
 use super::pair::two_costs;
-use crate::CpuSet;
 
 /// A square of costs in nanoseconds between cpus; a cell that is not known is not a number, and so is the diagonal.
 ///

@@ -1,9 +1,11 @@
 //! Pairs that had two costs while they were measured.
 
+use corewise_machine::CpuSet;
+
 use super::Pair;
-use crate::CpuSet;
 use crate::finding::{Finding, Topic};
 use crate::stats::order::{median, quantile};
+use corewise_machine::suggested_command;
 
 /// Two costs of one pair are two modes, and not noise, when nothing lies between them over this ratio…
 const MODES_APART: f64 = 1.5;
@@ -42,7 +44,7 @@ pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
             pair.visits_ns().len() + pair.back_ns().len()
         ),
         advice: advice.into(),
-        command: hypervisor.is_none().then(|| "corewise".into()),
+        command: hypervisor.is_none().then(|| suggested_command::first_survey()),
         effects: Vec::new(),
     })
 }

@@ -260,7 +260,7 @@ mod tests {
             let near = if structure.cache(i) == structure.cache(j) { 30.0 } else { 100.0 };
             if i == 3 || j == 3 { near * 1.2 } else { near }
         };
-        let mut random = crate::stats::random::Random::new(1);
+        let mut random = corewise_machine::random::Random::new(1);
         let pairs = (0..32).flat_map(|i| (i + 1..32).map(move |j| (i, j)));
         let pairs: Vec<_> = pairs.filter(|_| random.unit() < 0.3).collect();
         let seen = pairs.iter().map(|&(i, j)| (i, j, cost(i, j) * (0.01 * random.normal()).exp()));

@@ -3,13 +3,13 @@
 
 use std::fmt;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Pair;
 use super::map::{MOST_BYTES, Series};
-use crate::CpuSet;
 
 /// Pairs that have their lower cpu in common.
 #[derive(Serialize, Deserialize, JsonSchema)]

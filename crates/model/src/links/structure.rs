@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::{CpuSet, Level, Machine};
+
 use super::{Relation, Relations};
-use crate::{CpuSet, Level, Machine};
 
 /// The cpus of a map by their places, with what is told of them.
 #[derive(Clone, Debug)]

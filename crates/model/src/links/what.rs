@@ -1,5 +1,6 @@
 //! What can be measured between two cpus: the kinds of talk, and what one number of each means.
 
+use corewise_machine::ring::Slots;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,38 +42,6 @@ pub enum What {
     /// From the write and the futex(2) wake of a sleeping thread to its answer's arrival at the waker, which sleeps likewise, halved:
     /// a wake-up, the way out of sleep included.
     Wakeup,
-}
-
-/// How the slots of a queue lie in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Slots {
-    /// One after the other: neighbours share a line.
-    Packed,
-    /// Each in its own pair of lines (128 bytes), since the hardware fetches lines in pairs.
-    Padded,
-}
-
-impl Slots {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Packed, Self::Padded];
-
-    /// The word on the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Packed => "packed",
-            Self::Padded => "padded",
-        }
-    }
-
-    /// The distance of two slots in bytes.
-    pub const fn stride_bytes(self) -> usize {
-        match self {
-            // A sequence number beside the message.
-            Self::Packed => 16,
-            Self::Padded => 128,
-        }
-    }
 }
 
 impl What {

@@ -1,12 +1,12 @@
 //! What changed between two maps of memory of one machine.
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::MemoryMap;
 use super::conclude::{Cost, MemoryConclusions, conclude};
 use super::estimate::Estimate;
-use crate::CpuSet;
 use crate::finding::Effect;
 
 /// Smaller changes than this are none.

@@ -2,6 +2,8 @@
 
 mod findings;
 
+use corewise_machine::CpuSet;
+use corewise_machine::machine::MemoryCost;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,17 +11,15 @@ use super::estimate::Estimate;
 use super::levels::{Level, levels};
 use super::plan::{Initiator, Plan, distance};
 use super::{Bandwidth, Cell, Curve, MemoryMap, Operation};
-use crate::CpuSet;
 use crate::finding::Finding;
 use crate::links::conclude::HeldOut;
-use crate::machine::MemoryCost;
 use crate::stats::order::median;
 
 /// Under load a load costs this much more than without: the knee.
 const KNEE: f64 = 1.5;
 
 /// What was concluded from a map of memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MemoryConclusions {
     /// The levels that each staircase shows.
     pub levels: Vec<CpuLevels>,

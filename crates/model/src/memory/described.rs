@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, Machine};
+
 use super::plan::{Seen, Visit, distance};
 use super::{Operation, Pages};
-use crate::stats::random::Random;
-use crate::{CpuSet, Machine};
 
 /// A clock rate for all cores, and what of it those have whose last-level cache is larger than others'.
 const GIGAHERTZ: f64 = 4.0;
@@ -102,7 +103,8 @@ impl Described {
     fn bandwidth(&self, cpus: &CpuSet, node: u32, operation: Operation) -> f64 {
         let cores: CpuSet =
             self.machine.cores.iter().filter_map(|core| core.cpus.intersection(cpus).lowest()).collect();
-        let of_llc = |llc: &crate::machine::Llc| LLC_GB_S.min(CORE_GB_S * llc.cpus.intersection(&cores).len() as f64);
+        let of_llc =
+            |llc: &corewise_machine::machine::Llc| LLC_GB_S.min(CORE_GB_S * llc.cpus.intersection(&cores).len() as f64);
         let all: f64 = self.machine.llcs.iter().map(of_llc).sum();
         let farther = cpus.lowest().map_or(1.0, |cpu| self.farther(cpu, node));
         let share = match operation {

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use corewise_machine::{CpuSet, Level, Machine};
+
 use super::{MemoryMap, Operation};
-use crate::{CpuSet, Level, Machine};
 
 /// Of hwloc's attributes: more is better, and each has an initiator.
 const HIGHER_WITH_INITIATOR: u32 = 1 | 4;

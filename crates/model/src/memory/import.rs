@@ -1,12 +1,13 @@
 //! What other tools print about memory, as a map: Intel's Memory Latency Checker (nanoseconds and MB/s), `numactl -H` (distances, which are no
 //! nanoseconds).
 
+use corewise_machine::assemble::assemble;
+use corewise_machine::facts::{CpuFacts, MachineFacts, NodeFacts};
+use corewise_machine::{CpuSet, Machine};
+
 use super::plan::{Plan, caches_bytes, one_of_each_core};
 use super::{Bandwidth, Cell, MemoryMap, Operation};
-use crate::assemble::assemble;
-use crate::facts::{CpuFacts, MachineFacts, NodeFacts};
 use crate::links::map::{Origin, Provenance};
-use crate::{CpuSet, Machine};
 
 /// A table of more nodes is none.
 const MOST_NODES: usize = 4_096;
@@ -199,7 +200,7 @@ mod tests {
 
     fn two_nodes() -> Machine {
         let text = "name = \"x\"\ncpus = \"0-3\"\nnodes = [{ cpus = \"0-1\" }, { cpus = \"2-3\" }]\n";
-        crate::machine_file::parse(text).unwrap().machine
+        corewise_machine::machine_file::parse(text).unwrap().machine
     }
 
     #[test]
@@ -211,7 +212,8 @@ mod tests {
         assert_eq!(ns, [81.5, 139.5, 138.9, 81.3]);
         assert_eq!(shown.costs[1].streams[0].gb_s.median, 34.0002);
         assert!(shown.findings.iter().any(|finding| finding.statement.contains("Memory of another node costs 1.7x")));
-        let one = crate::machine_file::parse("name = \"x\"\ncpus = \"0-3\"\nnodes = [{ cpus = \"0-3\" }]\n").unwrap();
+        let one = corewise_machine::machine_file::parse("name = \"x\"\ncpus = \"0-3\"\nnodes = [{ cpus = \"0-3\" }]\n")
+            .unwrap();
         let refused = super::map(read(MLC).unwrap(), one.machine, "mlc.txt".into(), (0, "test")).unwrap_err();
         assert_eq!(refused, "node 1 of the file is not a node of this machine");
     }

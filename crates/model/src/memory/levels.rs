@@ -97,7 +97,7 @@ fn differ(one: &Estimate, other: &Estimate) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::random::Random;
+    use corewise_machine::random::Random;
 
     /// A staircase of caches with sharp ends; each visit has noise of this share.
     fn staircase(ends: &[(u64, f64)], noise: f64, seed: u64) -> Staircase {

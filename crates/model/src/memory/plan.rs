@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, Level, Machine};
+
 use super::{Operation, Pages};
-use crate::stats::random::Random;
-use crate::{CpuSet, Level, Machine};
 
 /// A buffer of so many times all last-level caches is memory: at most a quarter of it can lie in them.
 pub const BUFFER_TO_CACHES: u64 = 4;
@@ -248,9 +249,9 @@ fn staircases(machine: &Machine, initiators: &[Initiator]) -> Vec<u32> {
 
 /// Two working sets for each doubling, up to the buffer.
 fn sizes(buffer_bytes: u64) -> Vec<u64> {
-    let doublings = (0..).map(|power| SMALLEST_BYTES << power).take_while(|bytes| *bytes <= buffer_bytes);
-    let both = doublings.flat_map(|bytes| [bytes, bytes + bytes / 2]);
-    both.filter(|bytes| *bytes <= buffer_bytes).collect()
+    let doublings = std::iter::successors(Some(SMALLEST_BYTES), |bytes| bytes.checked_mul(2));
+    let both = doublings.flat_map(|bytes| [bytes, bytes.saturating_add(bytes / 2)]);
+    both.take_while(|bytes| *bytes <= buffer_bytes).collect()
 }
 
 /// All cells, or where they are too many the nearest of each initiator and some of each distance.
@@ -277,7 +278,7 @@ fn cells(machine: &Machine, initiators: &[Initiator], nodes: &[u32], seed: u64) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine_file;
+    use corewise_machine::machine_file;
 
     fn machine(name: &str) -> Machine {
         let found = machine_file::BUILT_IN.iter().find(|machine| machine.name == name).unwrap();
@@ -313,6 +314,13 @@ mod tests {
         let streams = plan.streams(&machine, &plan.initiators[0], 0);
         assert!(streams.contains(&(Operation::Read, CpuSet::parse_list("1,17").unwrap())), "{streams:?}");
         assert_eq!(streams.iter().map(|(_, cpus)| cpus.len()).max(), Some(16), "all cores of the node");
+    }
+
+    #[test]
+    fn a_buffer_of_any_size_has_few_working_sets() {
+        assert!(sizes(0).is_empty());
+        assert_eq!(sizes(10_000), [4096, 6144, 8192]);
+        assert_eq!(sizes(u64::MAX).len(), 104);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::f64::consts::TAU;
 
+use corewise_machine::random::Random;
+
 use super::chance::log_upper_tail;
 use super::track::Track;
-use crate::stats::random::Random;
 
 /// The probability, over all frequencies looked at, with which stalls that strike at random are called periodic at most.
 pub const FALSE_ALARM: f64 = 0.01;

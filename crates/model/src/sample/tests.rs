@@ -26,7 +26,7 @@ fn at(at_s: f64, text: &str) -> Moment {
 }
 
 fn value(meter: &Meter, moments: &[Moment]) -> Result<f64, SampleError> {
-    let seen: Result<Vec<Seen>, SampleError> = moments.iter().map(|moment| meter.look(moment)).collect();
+    let seen: Result<Vec<Seen>, SampleError> = moments.iter().map(|moment| meter.look(moment, &|| false)).collect();
     meter.value(&seen?)
 }
 
@@ -71,6 +71,39 @@ fn counts_become_rates_and_a_count_that_goes_backwards_is_reported() {
     assert!(matches!(value(&rate, &[at(0.0, "x"), at(1.0, "x")]), Err(SampleError::Missing(_))));
     let word = |text: &str| value(&gauge, &[at(0.0, text)]).unwrap_err().to_string();
     assert_eq!(word("up nan"), "up is \"nan\", which is not a number");
+}
+
+#[test]
+fn values_are_in_the_unit_of_the_first_look() {
+    let reading = Reading { kind: Kind::Gauge, series: None };
+    let gauge = Meter::new("Latency", &reading, Some(&crate::metric_line::pattern("Latency"))).unwrap();
+    let looks = |texts: &[&str]| -> Vec<Seen> {
+        let look = |(index, text): (usize, &&str)| gauge.look(&at(index as f64, text), &|| false).unwrap();
+        texts.iter().enumerate().map(look).collect()
+    };
+    let seen = looks(&["Latency 1.02ms\n", "Latency 980us\n"]);
+    assert_eq!((gauge.value(&seen), gauge.unit(&seen).to_string()), (Ok(1.0), "ms".to_owned()));
+    assert_eq!(gauge.reading(&seen, 1.0).runs[0].line, "Latency 980us");
+    let told = gauge.value(&looks(&["Latency 1.02ms", "Latency 3 MB"])).unwrap_err().to_string();
+    assert!(told.starts_with("Latency changed its unit from ms to MB") && told.contains("\"Latency 3 MB\""), "{told}");
+    let counter = Meter::new("sent", &Reading { kind: Kind::Rate, series: None }, Some("sent: (.*)")).unwrap();
+    let seen = [counter.look(&at(0.0, "sent: 1 MiB"), &|| false), counter.look(&at(2.0, "sent: 3072 KiB"), &|| false)]
+        .map(Result::unwrap);
+    assert_eq!((counter.value(&seen), counter.unit(&seen).to_string()), (Ok(1.0), "MiB/s".to_owned()));
+}
+
+#[test]
+fn units_of_series_are_in_their_names() {
+    let unit = |name: &str, text: &str| {
+        let meter = meter(name);
+        let seen = [meter.look(&at(0.0, text), &|| false), meter.look(&at(1.0, text), &|| false)].map(Result::unwrap);
+        meter.unit(&seen).to_string()
+    };
+    assert_eq!(unit("up", PAGE), "");
+    assert_eq!(unit("requests_total", PAGE), "/s");
+    assert_eq!(unit("p50(latency_seconds)", PAGE), "s");
+    assert_eq!(unit("rate(latency_seconds_sum)", PAGE), "/s", "only the end of a name is its unit");
+    assert_eq!((unit("run-delay", ""), unit("cpu-time(requests_total)", PAGE)), ("s/s".to_owned(), "s".to_owned()));
 }
 
 #[test]

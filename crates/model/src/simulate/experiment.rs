@@ -1,11 +1,11 @@
 //! Experiments on a simulated machine whose truth is known.
 
+use corewise_machine::random::Random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::noise::{Disturbance, RunNoise};
 use crate::experiment::{Block, Policy, Race, Run, Standing};
-use crate::stats::random::Random;
 
 /// What is true of a simulated program under its placements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::assemble::assemble;
-use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
+use corewise_machine::assemble::assemble;
+use corewise_machine::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
+use corewise_machine::machine::{Processor, System};
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, Machine};
+
 use crate::links::structure::Structure;
 use crate::links::{Matrix, Relation};
-use crate::machine::{Processor, System};
-use crate::stats::random::Random;
-use crate::{CpuSet, Machine};
 
 /// How many of each there are, and how the system numbers the cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

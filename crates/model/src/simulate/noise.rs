@@ -1,9 +1,8 @@
 //! How a simulated machine disturbs the runs of a program, run after run.
 
+use corewise_machine::random::Random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::stats::random::Random;
 
 /// The disturbance of runs that follow one another, as the logarithm of how much slower each is.
 ///

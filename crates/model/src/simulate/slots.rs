@@ -1,10 +1,12 @@
 //! Slots of simulated processes whose truth is known: a placement's gain, what the load does meanwhile, and what one slot does to the next.
 
-use super::{machine, made};
-use crate::CpuSet;
+use corewise_machine::CpuSet;
+use corewise_machine::generate::machine;
+use corewise_machine::random::Random;
+
+use super::made;
 use crate::experiment::{Policy, Standing};
 use crate::sample::{Kind, Reading};
-use crate::stats::random::Random;
 use crate::trial::{Arm, Experiment, Live, Metric, Observed, Outcome, Source, Stretch, Trial, Workload};
 
 /// How the load changes by itself.

@@ -5,8 +5,9 @@
 //! each row are exchanged at random many times, and what was seen is compared with what such exchanges give. No
 //! distribution is assumed; only our own dice are trusted.
 
+use corewise_machine::random::Random;
+
 use super::order::median;
-use super::random::Random;
 
 /// How many random exchanges a test makes; the smallest probability it can find is `1 / (EXCHANGES + 1)`.
 const EXCHANGES: usize = 1999;

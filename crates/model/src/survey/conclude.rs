@@ -13,10 +13,10 @@ mod tests;
 mod topics;
 mod words;
 
+use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CpuSet;
 use crate::finding::Finding;
 use crate::links::LinkClass;
 pub use topics::conclude;
@@ -26,7 +26,7 @@ pub use topics::conclude;
 pub const ERROR_RATE: f64 = 0.01;
 
 /// What was concluded from one survey.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Conclusions {
     /// What differs, weightiest first.
     pub findings: Vec<Finding>,

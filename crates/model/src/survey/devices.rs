@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::event::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Survey;
 use crate::attribution::Cause;
-use crate::event::Source;
 
 /// What a device's interrupt took from the cpu that it took most from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,10 +1,9 @@
 //! A placement that an experiment tries: of everything, or of each role by itself.
 
+use corewise_machine::placement::memory::{MemoryPolicy, Mode};
+use corewise_machine::{CpuSet, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::placement::memory::{MemoryPolicy, Mode};
-use crate::{CpuSet, Machine};
 
 /// Between a placement and a memory policy, in what arms are called and in what is typed.
 pub const MEMORY_SIGN: char = '@';

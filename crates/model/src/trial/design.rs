@@ -1,7 +1,8 @@
 //! How an experiment is made, a race between placements or several between numbers of threads, and what its trials show.
 
 use super::guards::Guards;
-use super::steps::take_back;
+use super::measurement::MeasurementCheck;
+use super::steps::{retract_sizes, take_back};
 use super::{Experiment, Metric, Outcome, Trial, block_of, in_blocks};
 use crate::experiment::{
     ArmState, ArmVerdict, Cell, Doubt, GuardStanding, GuardVerdict, OutReason, Policy, Race, Slots, Standing, Threads,
@@ -17,6 +18,8 @@ pub struct Design {
     guards: Guards,
     /// The metric's numbers.
     values: Vec<f64>,
+    /// Whether they measure anything.
+    measurement: MeasurementCheck,
     blocks: u32,
     /// What one placement of something that goes on running leaves behind for those that follow.
     slots: Option<Slots>,
@@ -54,6 +57,7 @@ impl Design {
             policy: policy.clone(),
             guards: Guards::new(&workload.guards, candidates, policy),
             values: Vec::new(),
+            measurement: MeasurementCheck::new(experiment),
             blocks: 0,
             slots: workload.goes_on().then(Slots::default),
         };
@@ -83,6 +87,7 @@ impl Design {
             Outcome::Value(value) => Some(value),
             Outcome::Failed { .. } => None,
         }));
+        self.measurement.add(trials);
         match &mut self.question {
             Question::Placements(race) => {
                 let is_whole = race.is_whole(&block);
@@ -166,7 +171,12 @@ impl Design {
     /// Takes back what numbers as coarse as these cannot prove.
     fn without_coarse(&self, standing: &mut Standing, policy: &Policy) {
         let coarse = take_back(standing, &self.values, policy);
-        standing.checks.doubts.extend(coarse);
+        let measurement = self.measurement.doubt();
+        let is_constant = matches!(measurement, Some(Doubt::ConstantMetric { .. }));
+        if is_constant {
+            retract_sizes(standing, policy);
+        }
+        standing.checks.doubts.extend(measurement.into_iter().chain(coarse.filter(|_| !is_constant)));
         if !standing.checks.doubts.is_empty() {
             standing.verdict = Verdict::Unsound { why: standing.checks.doubts.clone() };
         }

@@ -6,6 +6,10 @@ use crate::sample::{Meter, Seen};
 
 /// So many pairs of slots, one after the other, a length needs to be considered.
 const FEWEST_PAIRS: usize = 8;
+/// Values of a metric that are needed to choose any length.
+pub const FEWEST_VALUES: usize = 8;
+/// The longest length that is chosen, in seconds.
+const LONGEST_S: f64 = 10.0;
 /// Of several lengths that take about as long the shortest is chosen: what is slow and was not seen harms it least.
 const ABOUT: f64 = 1.1;
 /// A length counts where this share of its slots has a value.
@@ -19,8 +23,8 @@ pub struct SlotLength {
     /// How long a slot is measured, in seconds.
     pub slot_s: f64,
     /// How much two slots in a row differ where nothing changes: the root of the mean square of differences of logarithms. Its square is twice the
-    /// Allan variance of the slots, with the wash-out as dead time.
-    pub noise: f64,
+    /// Allan variance of the slots, with the wash-out as dead time. `None` if too little was read to tell.
+    pub noise: Option<f64>,
     /// Whether no longer one could be looked at though longer ones were better and better.
     pub is_longest: bool,
 }
@@ -33,7 +37,7 @@ pub fn slot_length(meter: &Meter, metric: &Metric, seen: &[Seen], (step_s, least
     loop {
         let steps = |seconds: f64| ((seconds / step_s).round() as usize).max(1);
         let (slot, wash_out) = (steps(slot_s), (wash_out_s(slot_s) / step_s).round() as usize);
-        if seen.len() < FEWEST_PAIRS * 2 * (slot + wash_out) + 1 || slot_s > 10.0 {
+        if seen.len() < FEWEST_PAIRS * 2 * (slot + wash_out) + 1 || slot_s > LONGEST_S {
             break;
         }
         let x = |from: usize| metric.judged(meter.value(&seen[from..=from + slot]).ok()?);
@@ -43,7 +47,7 @@ pub fn slot_length(meter: &Meter, metric: &Metric, seen: &[Seen], (step_s, least
         if differences.len() as f64 >= USABLE * last as f64 {
             let variance =
                 differences.iter().map(|difference| difference * difference).sum::<f64>() / differences.len() as f64;
-            let found = SlotLength { slot_s, noise: variance.sqrt(), is_longest: false };
+            let found = SlotLength { slot_s, noise: Some(variance.sqrt()), is_longest: false };
             tried.push((found, variance * (slot_s + wash_out_s(slot_s))));
         }
         slot_s = (slot_s * STEP / step_s).round().max((slot_s / step_s).round() + 1.0) * step_s;
@@ -53,11 +57,39 @@ pub fn slot_length(meter: &Meter, metric: &Metric, seen: &[Seen], (step_s, least
     Some(SlotLength { is_longest: at + 1 == tried.len(), ..tried[at].0 })
 }
 
+/// Returns the shortest length of which nearly all slots have a value, from too few looks to compare lengths; otherwise as [`slot_length`].
+/// `None` if no length has enough values.
+pub fn shortest_slot(
+    meter: &Meter,
+    metric: &Metric,
+    seen: &[Seen],
+    (step_s, least_s): (f64, f64),
+) -> Option<SlotLength> {
+    let is_usable = |steps: &usize| {
+        let slots = seen.windows(steps + 1);
+        let count = slots.len();
+        let with_value = slots.filter(|slot| has_value(meter, metric, slot)).count();
+        count >= FEWEST_VALUES && with_value as f64 >= USABLE * count as f64
+    };
+    let steps = (1..seen.len()).find(is_usable)?;
+    let slot_s = (steps as f64 * step_s).max(least_s).clamp(SLOTS_S.0, LONGEST_S);
+    Some(SlotLength { slot_s, noise: None, is_longest: false })
+}
+
+/// Counts the looks at which the metric had a value since the look before: of a count, those at which it had moved.
+pub fn count_values(meter: &Meter, metric: &Metric, seen: &[Seen]) -> usize {
+    seen.windows(2).filter(|slot| has_value(meter, metric, slot)).count()
+}
+
+fn has_value(meter: &Meter, metric: &Metric, slot: &[Seen]) -> bool {
+    meter.value(slot).is_ok_and(|value| metric.judged(value).is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample::{Kind, Reading};
-    use crate::stats::random::Random;
+    use corewise_machine::random::Random;
 
     fn meter(name: &str, kind: Kind) -> Meter {
         Meter::new(name, &Reading { kind, series: Some(name.to_owned()) }, None).unwrap()
@@ -68,7 +100,7 @@ mod tests {
         let (mut random, mut state, kept) = (Random::new(1), 0.0, (-0.1 / memory_s).exp());
         let mut look = || {
             state = kept * state + (1.0 - kept * kept).sqrt() * random.normal();
-            Seen::Now(100.0 * (load * state + noise * random.normal()).exp())
+            Seen::Now((100.0 * (load * state + noise * random.normal()).exp()).into())
         };
         let seen: Vec<Seen> = (0..1_600).map(|_| look()).collect();
         let metric = Metric { name: "load".to_owned(), pattern: None, higher_is_better: false, reading: None };
@@ -78,21 +110,43 @@ mod tests {
     #[test]
     fn slots_are_short_where_the_load_wanders_and_long_where_counts_come_in_bursts() {
         let wandering = length(0.0, 0.1, 5.0);
-        assert!(wandering.slot_s <= 0.5 && wandering.noise < 0.05, "{wandering:?}");
+        assert!(wandering.slot_s <= 0.5 && wandering.noise.is_some_and(|noise| noise < 0.05), "{wandering:?}");
         // A page that is brought up to date once a second: most short slots would see nothing.
         let bursts: Vec<Seen> =
-            (0..1_600).map(|at| Seen::Count(f64::from(at / 10) * 100.0, 0.1 * f64::from(at))).collect();
+            (0..1_600).map(|at| Seen::Count((f64::from(at / 10) * 100.0).into(), 0.1 * f64::from(at))).collect();
         let metric = Metric { name: "ops".to_owned(), pattern: None, higher_is_better: true, reading: None };
         let found = slot_length(&meter("ops", Kind::Rate), &metric, &bursts, (0.1, 0.0)).unwrap();
         assert!(found.slot_s >= 1.0, "{found:?}");
-        let still = vec![Seen::Count(7.0, 1.0); 500];
+        let still = vec![Seen::Count(7.0.into(), 1.0); 500];
         assert_eq!(
             slot_length(&meter("ops", Kind::Rate), &metric, &still, (0.1, 0.0)),
             None,
             "a count that does not move has no length"
         );
-        let counts: Vec<Seen> = (0..500).map(|at| Seen::Count(f64::from(at), 0.1 * f64::from(at))).collect();
+        let counts: Vec<Seen> = (0..500).map(|at| Seen::Count(f64::from(at).into(), 0.1 * f64::from(at))).collect();
         let slow = slot_length(&meter("ops", Kind::Rate), &metric, &counts, (0.1, 0.5)).unwrap();
         assert!(slow.slot_s >= 0.5, "{slow:?}");
+    }
+
+    #[test]
+    fn a_few_seconds_of_a_counter_are_enough_for_a_length() {
+        let metric = Metric { name: "ops".to_owned(), pattern: None, higher_is_better: true, reading: None };
+        let meter = meter("ops", Kind::Rate);
+        let counts = |looks: u32, each: u32| -> Vec<Seen> {
+            (0..looks).map(|at| Seen::Count((f64::from(at / each) * 7.0).into(), 0.15 * f64::from(at))).collect()
+        };
+        let shortest =
+            |seen: &[Seen], least_s| shortest_slot(&meter, &metric, seen, (0.15, least_s)).map(|found| found.slot_s);
+        assert_eq!(slot_length(&meter, &metric, &counts(27, 1), (0.15, 0.6)), None, "too little to compare lengths");
+        assert_eq!(shortest(&counts(27, 1), 0.6), Some(0.6));
+        assert_eq!(shortest(&counts(27, 1), 0.0), Some(0.15));
+        assert_eq!(shortest(&counts(40, 6), 0.0), Some(0.9), "it moves every sixth time");
+        assert_eq!(shortest(&counts(27, 1), 100.0), Some(10.0));
+        assert_eq!((shortest(&counts(8, 1), 0.0), shortest(&counts(9, 1), 0.0)), (None, Some(0.15)));
+        assert_eq!(
+            (count_values(&meter, &metric, &counts(8, 1)), count_values(&meter, &metric, &counts(40, 6))),
+            (7, 6)
+        );
+        assert_eq!((shortest(&counts(40, 100), 0.0), shortest(&[], 0.0)), (None, None), "it does not move");
     }
 }

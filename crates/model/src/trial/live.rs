@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Metric;
 use crate::experiment::Policy;
+use crate::quantity::MeasuredQuantity;
 
 /// The shortest and the longest slot, in seconds.
 pub const SLOTS_S: (f64, f64) = (0.1, 60.0);
@@ -74,14 +75,18 @@ pub struct Limit {
     pub metric: Metric,
     /// Whether it must not be above the bound; otherwise it must not be below.
     pub is_most: bool,
-    /// The bound, in the metric's unit.
-    pub bound: f64,
+    /// The bound; without a unit it is in the metric's base unit, as seconds or bytes.
+    pub bound: MeasuredQuantity,
 }
 
 impl Limit {
-    /// Whether a value is beyond the bound.
-    pub fn is_violated_by(&self, value: f64) -> bool {
-        if self.is_most { value > self.bound } else { value < self.bound }
+    /// Whether a value is beyond the bound; `None` if their units do not convert.
+    pub fn is_violated_by(&self, value: &MeasuredQuantity) -> Option<bool> {
+        let bound = match self.bound.unit.is_bare() && value.unit.is_base() {
+            true => self.bound.value,
+            false => self.bound.value_in(&value.unit)?,
+        };
+        Some(if self.is_most { value.value > bound } else { value.value < bound })
     }
 }
 

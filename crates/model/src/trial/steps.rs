@@ -8,6 +8,13 @@ use crate::stats::order::median;
 pub(super) fn take_back(standing: &mut Standing, values: &[f64], policy: &Policy) -> Option<Doubt> {
     let may_be_coarse = policy.margin > 0.0 && policy.what != What::Tail;
     let step = step(values).filter(|step| may_be_coarse && *step >= policy.margin / 2.0)?;
+    let is_taken_back = retract_sizes(standing, policy);
+    let rests_on_it = matches!(standing.verdict, Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. });
+    (is_taken_back && rests_on_it).then_some(Doubt::CoarseMetric { step })
+}
+
+/// Takes back that arms differ by less than the margin; whether any is undecided for this reason.
+pub(super) fn retract_sizes(standing: &mut Standing, policy: &Policy) -> bool {
     let mut is_taken_back = false;
     for arm in &mut standing.arms {
         let rests_on_size = matches!(
@@ -20,8 +27,7 @@ pub(super) fn take_back(standing: &mut Standing, values: &[f64], policy: &Policy
             is_taken_back |= !is_worse;
         }
     }
-    let rests_on_it = matches!(standing.verdict, Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. });
-    (is_taken_back && rests_on_it).then_some(Doubt::CoarseMetric { step })
+    is_taken_back
 }
 
 /// The step that numbers differ by, as a share of their median: the largest decimal number of which all are multiples, 0.1 for 10, 12 and 9; 0.025

@@ -1,9 +1,10 @@
 //! Numbers found in output, how they are judged, and what trials become.
 
+use corewise_machine::facts::CoreType;
+use corewise_machine::machine::{Kind, ProcessorGroup};
+
 use super::*;
 use crate::experiment::{ArmState, ArmVerdict, Doubt, GuardVerdict, OutReason, Standing, Verdict};
-use crate::facts::CoreType;
-use crate::machine::{Kind, ProcessorGroup};
 use crate::sample::Finder;
 
 fn metric(pattern: Option<&str>, higher_is_better: bool) -> Metric {
@@ -12,18 +13,24 @@ fn metric(pattern: Option<&str>, higher_is_better: bool) -> Metric {
 
 #[test]
 fn a_number_is_found_in_a_line() {
-    let found = |pattern: &str, line: &str| Finder::new(pattern).unwrap().find(line);
-    assert_eq!(found("([0-9.]+) MB/s", "read: 12.5 MB/s"), Some(Ok(12.5)));
-    assert_eq!(found("[0-9.]+$", "total 7"), Some(Ok(7.0)), "without a group all of it counts");
-    assert_eq!(found("rate: (.*)", "rate: 1,234.5 "), Some(Ok(1234.5)));
-    assert_eq!(found("rate: (.*)", "rate: 1e3"), Some(Ok(1000.0)));
-    assert_eq!(found("rate: (.*)", "rate: fast"), Some(Err("fast".to_owned())));
-    assert_eq!(found("rate: (.*)", "rate: nan"), Some(Err("nan".to_owned())));
-    assert_eq!(found("rate: (.*)", "rate: 1,5"), Some(Err("1,5".to_owned())), "a decimal comma is no thousand");
-    for text in ["1,25", "12,34,567", "1234,567", ",123", "1.5,000", "0,001,5"] {
-        assert_eq!(found("rate: (.*)", &format!("rate: {text}")), Some(Err(text.to_owned())), "{text}");
+    let found = |pattern: &str, line: &str| {
+        let found = Finder::new(pattern).unwrap().find(line);
+        found.map(|found| found.map(|found| found.quantity.to_string()).map_err(|error| error.to_string()))
+    };
+    let reads = |quantity: &str| Some(Ok(quantity.to_owned()));
+    assert_eq!(found("([0-9.]+) MB/s", "read: 12.5 MB/s"), reads("12.5 MB/s"));
+    assert_eq!(found("[0-9.]+$", "total 7"), reads("7"), "without a group all of it counts");
+    assert_eq!(found("rate: (.*)", "rate: 1,234.5 "), reads("1234.5"));
+    assert_eq!(found("rate: (.*)", "rate: 1e3"), reads("1000"));
+    for text in ["fast", "nan"] {
+        let told = found("rate: (.*)", &format!("rate: {text}"));
+        assert_eq!(told, Some(Err(format!("\"{text}\", which is not a number"))));
     }
-    assert_eq!(found("rate: (.*)", "rate: 12,345,678"), Some(Ok(12_345_678.0)));
+    for text in ["1,5", "1,25", "12,34,567", "1234,567", ",123", "1.5,000", "0,001,5"] {
+        let told = found("rate: (.*)", &format!("rate: {text}"));
+        assert!(matches!(told, Some(Err(_))), "{text}: {told:?}");
+    }
+    assert_eq!(found("rate: (.*)", "rate: 12,345,678"), reads("12345678"));
     assert_eq!(found("rate: (.*)", "speed: 3"), None);
     assert!(Finder::new("(").is_err());
 }
@@ -92,7 +99,7 @@ fn guarded_trials(guard: impl Fn(u32, usize) -> f64) -> (Experiment, Vec<Trial>)
         corewise: String::new(),
         started_unix_ms: 0,
         seed: 1,
-        machine: crate::simulate::machine(2, false, &[]),
+        machine: corewise_machine::generate::machine(2, false, &[]),
         workload: Workload {
             guards: vec![metric(Some("x"), false)],
             ..Workload::new(vec!["app".into()], "/".into(), Metric::wall_time())
@@ -147,16 +154,6 @@ fn a_guard_that_is_worse_leaves_the_win_to_another() {
     assert_eq!(standing.verdict, Verdict::Wins { arm: 2 }, "{standing:?}");
     assert!(matches!(standing.arms[1].state, ArmState::Out { why: OutReason::GuardWorse, .. }));
     assert!(design.alive().contains(&2) && !design.alive().contains(&1), "after {last:?}");
-}
-
-/// The metric as an earlier version stored it, found by its name alone, is that of the suite now.
-#[test]
-fn a_metric_is_the_same_however_its_name_is_found() {
-    let by = |pattern: &str| Metric { name: "p99_ns".into(), ..metric(Some(pattern), false) };
-    let now = crate::metric_line::pattern("p99_ns");
-    assert!(by(&now).is_same_as(&by(r"^metric p99_ns ([-+.0-9eE]+)$")));
-    assert!(!by(&now).is_same_as(&by("p99_ns: ([0-9]+)")) && by("x").is_same_as(&by("x")));
-    assert!(!by(&now).is_same_as(&Metric { higher_is_better: true, ..by(&now) }));
 }
 
 /// A guard of which the few runs there are prove nothing does not let a candidate win, however much better that is.
@@ -254,7 +251,7 @@ fn of_threads(arms: Vec<Arm>) -> Experiment {
         corewise: String::new(),
         started_unix_ms: 0,
         seed: 1,
-        machine: crate::simulate::machine(2, false, &[]),
+        machine: corewise_machine::generate::machine(2, false, &[]),
         workload: workload(&["app", "{threads}"], &[]),
         arms,
         policy: Policy::default(),
@@ -366,7 +363,7 @@ fn eco_qos_is_tried_where_cores_differ_and_windows_decides() {
     let groups = vec![ProcessorGroup { first_cpu: 0, cpus: CpuSet::first(2) }];
     let of = |count, processor_groups| {
         let kinds = (0..count).map(kind).collect();
-        let machine = Machine { kinds, processor_groups, ..crate::simulate::machine(2, false, &[]) };
+        let machine = Machine { kinds, processor_groups, ..corewise_machine::generate::machine(2, false, &[]) };
         Arm::planned_without_eco_qos(&machine)
     };
     assert_eq!((of(1, groups.clone()), of(2, Vec::new())), (None, None));

@@ -6,6 +6,10 @@ use std::time::Duration;
 const SHORTEST_TRIAL: Duration = Duration::from_millis(200);
 /// No trial is more runs than this.
 const MOST_REPEATS: u32 = 1_000;
+/// No number of runs is planned with which a trial of the slowest placement takes longer.
+const LONGEST_PLANNED_TRIAL: Duration = Duration::from_secs(1);
+/// A trial that has taken this long gets no further run, however many were planned.
+pub const LONGEST_TRIAL: Duration = Duration::from_secs(2);
 /// The machine rests so long before each trial, or a tenth of a run.
 const LEAST_REST: Duration = Duration::from_millis(50);
 const REST_SHARE: f64 = 0.1;
@@ -25,6 +29,19 @@ pub fn usual_repeats(run: Duration) -> u32 {
     ((SHORTEST_TRIAL.as_secs_f64() / run.as_secs_f64()).ceil() as u32).clamp(1, MOST_REPEATS)
 }
 
+/// Returns how many runs make the next trials, from the latest run of each placement and the number so far.
+///
+/// The number so far stays if it is within a factor of two, so that noise does not change it from block to block.
+pub fn revise_repeats(latest: &[Duration], before: Option<u32>) -> u32 {
+    let (Some(shortest), Some(longest)) = (latest.iter().min(), latest.iter().max()) else {
+        return before.unwrap_or(1);
+    };
+    let fitting =
+        (LONGEST_PLANNED_TRIAL.as_secs_f64() / longest.as_secs_f64()).clamp(1.0, f64::from(MOST_REPEATS)) as u32;
+    let wanted = usual_repeats(*shortest).min(fitting);
+    before.filter(|before| *before < 2 * wanted && wanted < 2 * before).unwrap_or(wanted)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,6 +53,23 @@ mod tests {
         assert_eq!(rest, [50, 50, 100, 500, 2_000].map(ms));
         assert_eq!([0, 20, 70, 199, 200, 5_000].map(|run| usual_repeats(ms(run))), [1, 10, 3, 2, 1, 1]);
         assert_eq!(usual_repeats(Duration::from_micros(1)), MOST_REPEATS);
+    }
+
+    #[test]
+    fn repeats_follow_the_latest_runs_and_no_trial_is_long() {
+        let revised = |latest: &[u64], before| {
+            let latest: Vec<Duration> = latest.iter().copied().map(Duration::from_millis).collect();
+            revise_repeats(&latest, before)
+        };
+        assert_eq!(revised(&[20, 25], None), 10);
+        assert_eq!([6, 10, 19].map(|before| revised(&[20, 25], Some(before))), [6, 10, 19], "noise changes nothing");
+        assert_eq!([1, 5, 20, 45].map(|before| revised(&[20, 25], Some(before))), [10; 4]);
+        assert_eq!(revised(&[2_000, 2_100], Some(45)), 1, "the first runs had nothing to do");
+        assert_eq!(revised(&[2_000], Some(2)), 1);
+        assert_eq!(revised(&[4, 2_000], None), 1, "one placement is much slower than the other");
+        assert_eq!(revised(&[5, 5], Some(1)), 40, "the first runs had much to do");
+        assert_eq!((revised(&[], None), revised(&[], Some(7))), (1, 7));
+        assert_eq!(revised(&[0, 0], None), 1);
     }
 
     /// What a whole experiment takes, against what its program takes, where nothing but rests is added.

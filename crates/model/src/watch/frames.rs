@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::{CpuNow, CpuShares, Frame, Look, Preempter, Sight, ThreadLook, ThreadNow};
-use crate::Machine;
-use crate::worth::{Board, Record, Speed};
+use corewise_machine::Machine;
+use corewise_machine::thread::ThreadLook;
+use corewise_machine::worth::{Board, Record, Speed};
+
+use super::{CpuNow, CpuShares, Frame, Look, Preempter, Sight, ThreadNow};
 
 /// Makes frames.
 #[derive(Clone, Debug)]

@@ -1,9 +1,8 @@
 //! What was watched: the first line of the file that moments are recorded in.
 
+use corewise_machine::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::Machine;
 
 /// The form of the file; another one is not read.
 const SCHEMA: &str = "corewise/watch-recording/1";

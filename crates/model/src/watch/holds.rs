@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::CpuSet;
+use corewise_machine::CpuSet;
+
 use crate::keep::Held;
 
 /// What rules hold at a moment.

@@ -1,8 +1,9 @@
 //! What readers found at one moment.
 
+use corewise_machine::thread::ThreadLook;
+use corewise_machine::worth::Ticks;
+
 use super::{Holds, SourceNow, Tasks};
-use crate::CpuSet;
-use crate::worth::Ticks;
 
 /// What was found at one moment: counters since boot, and what is a rate already because it is read less often.
 #[derive(Clone, Debug, Default)]
@@ -38,27 +39,4 @@ pub struct InterruptLook {
     pub cpus: Vec<f32>,
     /// The sources, most first.
     pub sources: Vec<SourceNow>,
-}
-
-/// A thread at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ThreadLook {
-    /// Its process.
-    pub process: u32,
-    /// Its number.
-    pub thread: u32,
-    /// When it started, in the system's ticks since boot: with its number it is one thread of this boot.
-    pub start_ticks: u64,
-    /// Its name.
-    pub name: String,
-    /// Where it ran last.
-    pub cpu: u32,
-    /// Whether it runs or waits for a cpu.
-    pub is_runnable: bool,
-    /// Its time on cpus since it began, in nanoseconds; nothing where the system does not account for it.
-    pub on_cpu_ns: Option<u64>,
-    /// The time for which it could have run and did not, in nanoseconds, up to when it ran last; nothing likewise.
-    pub waited_ns: Option<u64>,
-    /// The cpus that it may use; nothing where that is not known.
-    pub allowed: Option<CpuSet>,
 }

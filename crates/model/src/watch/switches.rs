@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::event::{Event, What};
+use corewise_machine::event::{Event, What};
 
 /// So many tasks are remembered by where they ran last; where there are more, all are forgotten, and the next move of each is not counted.
 const MOST_TASKS: usize = 1 << 16;

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use corewise_machine::event::{Event, What};
+use corewise_machine::thread::ThreadLook;
+use corewise_machine::worth::Ticks;
+use corewise_machine::{Machine, generate};
+
 use super::*;
-use crate::event::{Event, What};
 use crate::keep::{Held, LeftBecause, Original, Standing};
-use crate::worth::{Ticks, speeds};
-use crate::{Machine, simulate};
+use crate::worth::speeds;
 
 fn machine() -> Machine {
-    simulate::machine(4, false, &[(CpuSet::first(4), 32)])
+    generate::machine(4, false, &[(CpuSet::first(4), 32)])
 }
 
 fn ticks(busy: u64, idle: u64) -> Option<Ticks> {

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use corewise_machine::{CpuSet, Gap, generate};
+use corewise_model::Survey;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
 use corewise_model::links::map::{LinkMap, Provenance, Series, Spoiled, Unit};
@@ -9,7 +11,6 @@ use corewise_model::links::{Links, Pair, What, map};
 use corewise_model::simulate::layout::Layout;
 use corewise_model::survey::Scope;
 use corewise_model::trial::{Arm, Experiment, Metric, Observed, Outcome, Trial, Workload};
-use corewise_model::{CpuSet, Gap, Survey, simulate};
 use rusqlite::Connection;
 
 use super::*;
@@ -25,7 +26,7 @@ fn experiment(cpus: u32) -> Conducted {
         corewise: "0.1.0".to_owned(),
         started_unix_ms: 1_760_000_000_000,
         seed: u64::MAX,
-        machine: simulate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]),
+        machine: generate::machine(cpus, false, &[(CpuSet::first(cpus), 32)]),
         workload: Workload {
             guards: vec![Metric::wall_time()],
             timeout_s: Some(1.5),

@@ -19,15 +19,16 @@ fn notes(connection: &Connection, column: &str) -> Vec<String> {
 fn an_older_schema_is_brought_up_to_date_with_what_it_holds() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    let (old, _) = for_writing(&path, &[FIRST]).unwrap();
+    let old = for_writing(&place(&path), &[FIRST]).unwrap().connection;
     old.execute_batch("INSERT INTO survey (note) VALUES ('one'), ('two')").unwrap();
     drop(old);
-    let (new, schema) = for_reading(&path, &[FIRST, SECOND]).unwrap().unwrap();
+    let OpenDatabase { connection: new, schema_before: schema, .. } =
+        for_reading(&place(&path), &[FIRST, SECOND]).unwrap().unwrap();
     assert_eq!(schema, 1);
     assert_eq!(notes(&new, "note"), ["one", "two"]);
     assert_eq!(notes(&new, "colour"), ["unknown", "unknown"]);
     assert_eq!(pragma(&new, "user_version").unwrap(), 2);
-    let error = for_writing(&path, &[FIRST]).unwrap_err();
+    let error = for_writing(&place(&path), &[FIRST]).unwrap_err();
     assert!(matches!(error, StoreError::Newer { found: 2, known: 1, .. }), "{error}");
 }
 
@@ -35,13 +36,13 @@ fn an_older_schema_is_brought_up_to_date_with_what_it_holds() {
 fn a_migration_that_fails_leaves_the_old_schema_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
-    let (old, _) = for_writing(&path, &[FIRST]).unwrap();
+    let old = for_writing(&place(&path), &[FIRST]).unwrap().connection;
     old.execute_batch("INSERT INTO survey (note) VALUES ('one')").unwrap();
     drop(old);
     let broken = "ALTER TABLE survey ADD COLUMN colour TEXT; ALTER TABLE nowhere ADD COLUMN x;";
-    let error = for_writing(&path, &[FIRST, broken]).unwrap_err();
+    let error = for_writing(&place(&path), &[FIRST, broken]).unwrap_err();
     assert!(matches!(error, StoreError::Sqlite { .. }), "{error}");
-    let (old, _) = for_writing(&path, &[FIRST]).unwrap();
+    let old = for_writing(&place(&path), &[FIRST]).unwrap().connection;
     assert_eq!(notes(&old, "note"), ["one"]);
     assert!(old.prepare("SELECT colour FROM survey").is_err());
 }
@@ -125,8 +126,8 @@ fn a_creation_that_was_cut_short_is_begun_again() {
     fs::copy(folder.path().join("made.db-journal"), folder.path().join("history.db-journal")).unwrap();
     transaction.commit().unwrap();
     fs::copy(&made, &copy).unwrap();
-    assert!(matches!(look(&copy, MIGRATIONS), Ok(Found::Interrupted)));
-    let (opened, _) = for_writing(&copy, MIGRATIONS).unwrap();
+    assert!(matches!(look(&place(&copy), MIGRATIONS), Ok(Found::Interrupted)));
+    let opened = for_writing(&place(&copy), MIGRATIONS).unwrap().connection;
     let tables: i64 =
         opened.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'filler'", [], |row| row.get(0)).unwrap();
     assert_eq!(tables, 0);
@@ -136,4 +137,49 @@ fn a_creation_that_was_cut_short_is_begun_again() {
 #[test]
 fn the_mark_of_ours_is_four_letters() {
     assert_eq!(APPLICATION_ID, 0x6372_7773);
+}
+
+fn place(path: &Path) -> FilePlace {
+    FilePlace::make_private(path).unwrap()
+}
+
+/// Whoever may exchange the folder of a store could have another one opened than the one that was checked.
+#[cfg(unix)]
+#[test]
+fn a_store_that_is_exchanged_is_never_taken_for_this_users() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    const TRIES: usize = 1_000;
+    let all = tempfile::tempdir().unwrap();
+    let open = all.path().join("open");
+    let [x, y, third] = ["x", "y", "third"].map(|name| open.join(name));
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    for (folder, mode) in [(&x, 0o777), (&y, 0o700)] {
+        fs::create_dir(folder).unwrap();
+        let made = all.path().join("made.db");
+        drop(for_writing(&place(&made), MIGRATIONS).unwrap());
+        fs::rename(&made, folder.join("s.db")).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let path = x.join("s.db");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for (from, to) in [(&x, &third), (&y, &x), (&third, &y)] {
+                    fs::rename(from, to).unwrap();
+                }
+            }
+        });
+        for _ in 0..TRIES {
+            let Ok(place) = FilePlace::find(&path) else { continue };
+            if let Ok(Some(opened)) = for_reading(&place, MIGRATIONS) {
+                assert!(opened.origin.writers().is_some(), "{:?}", opened.origin);
+            }
+            assert!(for_writing(&place, MIGRATIONS).is_err());
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use super::look::Look;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::affinity::AffinityChange;
 use crate::os::process::Process;

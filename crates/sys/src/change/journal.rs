@@ -138,6 +138,13 @@ impl Journal {
         self.undo_where(|entry| entry.number == number).pop()
     }
 
+    /// Forgets a change without undoing it: a later one contains it ([`super::AffinityChange::and_in_turn`]).
+    pub fn forget_replaced(&mut self, number: u32) {
+        if let Some(log) = &mut self.log {
+            log.settle(number);
+        }
+    }
+
     /// Undoes some changes, by the numbers that [`Journal::make`] gave, the last first: at once, so that what was started since is looked
     /// for once.
     pub fn undo_these(&mut self, numbers: &BTreeSet<u32>) -> Vec<Undone> {

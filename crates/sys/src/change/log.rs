@@ -1,5 +1,6 @@
 //! A journal's file and what is in it: the changes that were begun or made, and not settled since.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -14,9 +15,9 @@ use crate::os::files;
 
 /// The largest journal that is read, and written, in bytes; an entry takes a few hundred.
 pub(super) const LARGEST_BYTES: u64 = 16 << 20;
-/// The most changes that a journal has open at a time, read or written. Two sets of cpus take at most 16 KiB, so they take at most 80 MB,
-/// and twice that while they are undone.
-pub(super) const MOST_OPEN: usize = 5_000;
+/// The most changes that a journal has open at a time, read or written: one for each held thread, and 500 that replace others. Two sets of
+/// cpus take at most 16 KiB, so they take at most 88 MB, and twice that while they are undone.
+pub(super) const MOST_OPEN: usize = 5_500;
 /// What is settled is dropped from the file when it has grown by so much, or to twice what it was.
 const SLACK_BYTES: u64 = 64 << 10;
 
@@ -276,6 +277,14 @@ impl Log {
         }
     }
 
+    /// The same of many at once.
+    fn settle_all(&mut self, numbers: &BTreeSet<u32>) {
+        let lines: Vec<Vec<u8>> =
+            numbers.iter().filter_map(|entry| text_of(&Line::Settled { entry: *entry }).ok()).collect();
+        let _ = self.append_text(&lines.concat(), LARGEST_BYTES, false);
+        self.contents.entries.retain(|entry| !numbers.contains(&entry.number));
+    }
+
     /// Writes down that the changes are meant to stay. Where that cannot be written, they are told as those of a crash.
     pub fn keep(&mut self, by: &str) {
         let _ = self.append(&Line::Kept { by: by.to_owned() }, LARGEST_BYTES, true);
@@ -313,7 +322,9 @@ impl Log {
         for number in wanted {
             let Some(index) = self.contents.index(number) else { continue };
             let entry = self.contents.entries[index].clone();
-            let outcome = match rests_on(&self.open_folders(), &entry.change) {
+            let is_controller = matches!(entry.change, Change::Controller(_));
+            let folders = if is_controller { self.open_folders() } else { Vec::new() };
+            let outcome = match rests_on(&folders, &entry.change) {
                 Some(group) => must_go_first(group),
                 None => entry.change.undo(entry.became(), || self.place.hold_groups()),
             };
@@ -335,8 +346,8 @@ impl Log {
         if threads.is_empty() {
             return;
         }
-        let is_gone = |entry: &&Entry| threads.iter().any(|(number, ..)| *number == entry.number);
-        let open = self.contents.entries.iter().filter(|entry| !is_gone(entry));
+        let numbers: BTreeSet<u32> = threads.iter().map(|(number, ..)| *number).collect();
+        let open = self.contents.entries.iter().filter(|entry| !numbers.contains(&entry.number));
         let open = open.filter_map(|entry| match &entry.change {
             Change::Affinity(change) => Some(change.clone()),
             _ => None,
@@ -344,8 +355,8 @@ impl Log {
         let open: Vec<AffinityChange> = open.collect();
         let gone: Vec<AffinityChange> = threads.iter().map(|(_, change, _)| change.clone()).collect();
         let mut given = heirs::give_back(&gone, &open);
-        for (number, change, place) in threads.iter().rev() {
-            self.settle(*number);
+        self.settle_all(&numbers);
+        for (_, change, place) in threads.iter().rev() {
             let count = change.process.and_then(|process| given.remove(&process.id)).unwrap_or(0);
             if let Outcome::Reverted(remark) = &mut undone[*place].outcome
                 && count > 0

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use super::affinity::AffinityChange;

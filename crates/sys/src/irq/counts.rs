@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::interrupt::device::CpuCount;
+use corewise_machine::interrupt::device::CpuCount;
 
 use crate::interrupts::Interrupts;
 use crate::root::{Root, Source};

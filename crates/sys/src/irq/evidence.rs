@@ -1,6 +1,6 @@
 //! What speaks against moving an interrupt.
 
-use corewise_model::interrupt::device::Mobility;
+use corewise_machine::interrupt::device::Mobility;
 
 /// What is known of an interrupt that bears on whether it can be moved.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use corewise_model::CpuSet;
-use corewise_model::interrupt::away::Move;
-use corewise_model::interrupt::device::CpuCount;
+use corewise_machine::CpuSet;
+use corewise_machine::interrupt::away::Move;
+use corewise_machine::interrupt::device::CpuCount;
 
 use super::counts::Counts;
 use crate::change::{Change, Format, Journal};
@@ -129,7 +129,7 @@ fn sum(counts: &[CpuCount]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::interrupt::device::CpuCount;
+    use corewise_machine::interrupt::device::CpuCount;
 
     use super::*;
 

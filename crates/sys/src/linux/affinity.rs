@@ -2,7 +2,7 @@
 
 use std::io;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use crate::values::affinity as values;
 pub use crate::values::affinity::OwnMask;

@@ -6,9 +6,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-use corewise_model::Gap;
-use corewise_model::event::{Event, What};
-use corewise_model::stall::EventSource;
+use corewise_machine::Gap;
+use corewise_machine::event::{Event, EventSource, What};
 
 use super::cpuset;
 use super::events::{Enabled, Interest, Recorder, Stream};

@@ -1,6 +1,6 @@
 //! Hardware cycle counters of the calling thread, where the kernel and the machine give them.
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 use perf_event::events::Hardware;
 
 /// Counts core cycles of the calling thread: perf_event_open(2), PERF_COUNT_HW_CPU_CYCLES.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use corewise_model::Gap;
-use corewise_model::survey::Counted;
+use corewise_machine::Gap;
+use corewise_machine::counts::Counted;
 
 use super::stat;
 use crate::interrupts::Interrupts;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::affinity;
 

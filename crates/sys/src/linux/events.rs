@@ -15,9 +15,8 @@ mod tracefs;
 use std::io;
 use std::sync::Arc;
 
-use corewise_model::Gap;
-use corewise_model::event::Event;
-use corewise_model::stall::EventSource;
+use corewise_machine::Gap;
+use corewise_machine::event::{Event, EventSource};
 
 use super::process::Process;
 pub use crate::values::events::{Drained, Interest};

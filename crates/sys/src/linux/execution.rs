@@ -12,11 +12,12 @@ mod visits;
 use std::io;
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::affinity;
 use super::memory_policy::Policy;
 use super::signals::{ignore, pipe_was_ignored};
+use super::thread::thread_cpu_time;
 use crate::values::execution::Pace;
 pub use crate::values::execution::{
     ClockProbe, End, Executed, Execution, Observed, Started, USUAL_GRACE, USUAL_PATIENCE, Usage,
@@ -31,12 +32,12 @@ use visits::Visits;
 
 /// Who wakes up so much later than was asked for was stopped meanwhile, as with Ctrl-Z.
 const HELD: Duration = Duration::from_millis(250);
-/// Reading what was written, and looking at many threads, takes less than this.
+/// Looking at many threads keeps this thread waiting for less than this.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
 impl Execution<'_> {
-    /// Runs the command and waits for its end. It has no input, and a process group of its own. What it writes is read as
-    /// it comes, and handed line by line to `line`.
+    /// Runs the command and waits for its end. It has no input, and a process group of its own. Its output is read in bulk as it comes, and
+    /// `receive` gets the bytes, cut anywhere.
     ///
     /// The command's processes are those below a process of its own, its supervisor, which sleeps while the command runs; other children of
     /// this process are left alone. Should this process end, however it ends, all of the command's are killed, but those that took the
@@ -44,7 +45,7 @@ impl Execution<'_> {
     ///
     /// # Errors
     /// When it cannot be started; when the kernel refuses the cpus.
-    pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
+    pub fn run(&self, receive: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
         if self.at_full_speed {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
@@ -65,24 +66,25 @@ impl Execution<'_> {
             looks,
             began: start.get(),
             seen: start.get(),
+            computed: thread_cpu_time(),
             was_held: false,
         };
         // From the child's first instruction to here.
         running.notice(Pace::RAREST + HELD);
         let probe = self.clock.filter(|_| !counters.count_cycles());
         let (ended, estimated_gigahertz) =
-            Visits::during(probe, running.began, |visits| running.attend(self, visits, line));
-        running.output.rest(line);
+            Visits::during(probe, running.began, |visits| running.attend(self, visits, receive));
+        running.output.take_rest(receive);
         let (gigahertz, migrations) = counters.read();
         let Running { tree, output, looks, began, was_held, .. } = running;
         let usage = tree.usage;
-        // Its process is waited for.
-        drop(tree);
+        let supervisor_s = tree.end_supervisor();
         Ok(Executed {
             end: ended.end,
             wall: ended.at.saturating_sub(began),
             was_held,
             usage,
+            supervisor_s,
             observed: looks.observed,
             migrations,
             gigahertz,
@@ -149,20 +151,23 @@ struct Running {
     began: Duration,
     /// When this process was last known to run.
     seen: Duration,
+    /// The cpu time of the calling thread at that moment.
+    computed: Duration,
     was_held: bool,
 }
 
 impl Running {
-    /// Takes note that this process runs, and whether it did not for longer than what it did may take; gives the time.
+    /// Takes note that this process runs, and whether it was stopped: more than `longest` passed in which it did not compute. Returns the time.
     fn notice(&mut self, longest: Duration) -> Duration {
-        let now = now();
-        self.was_held |= now.saturating_sub(self.seen) > longest;
-        self.seen = now;
+        let (now, computed) = (now(), thread_cpu_time());
+        let idle = now.saturating_sub(self.seen).saturating_sub(computed.saturating_sub(self.computed));
+        self.was_held |= idle > longest;
+        (self.seen, self.computed) = (now, computed);
         now
     }
 
     /// Waits for the end, reads what is written, and looks at the threads meanwhile.
-    fn attend(&mut self, execution: &Execution<'_>, visits: &mut Visits, line: &mut dyn FnMut(&[u8])) -> Ended {
+    fn attend(&mut self, execution: &Execution<'_>, visits: &mut Visits, receive: &mut dyn FnMut(&[u8])) -> Ended {
         let deadline = execution.timeout.map(|timeout| self.began + timeout);
         let mut pace = Pace::new();
         let mut next_look = self.began + pace.pause;
@@ -177,11 +182,11 @@ impl Running {
                 let patience = execution.patience.max(at.saturating_sub(self.began) / 10);
                 if let Some(name) = execution.follow.filter(|_| end == End::Exited(0)) {
                     let why = || if execution.is_to_end() { End::Interrupted } else { End::TimedOut };
-                    return self.tree.follow(name, &|| is_over().then(why), &mut || self.output.take(line));
+                    return self.tree.follow(name, &|| is_over().then(why), &mut || self.output.take(receive));
                 }
-                return self.tree.see_off(end, at, patience, &is_over, &mut || self.output.take(line));
+                return self.tree.see_off(end, at, patience, &is_over, &mut || self.output.take(receive));
             }
-            self.output.take(line);
+            self.output.take(receive);
             let why = if execution.is_to_end() {
                 Some(End::Interrupted)
             } else if self.tree.is_stopped {

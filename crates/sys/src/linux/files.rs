@@ -10,6 +10,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use super::process::effective_user;
+use crate::values::folder_handle::{FileIdentity, FoundFile};
 
 /// Makes a folder, and those above it, where they are missing, for this user alone.
 ///
@@ -17,14 +18,6 @@ use super::process::effective_user;
 /// What the kernel says.
 pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-/// Makes an empty file for this user alone, where there is nothing yet; follows no link.
-///
-/// # Errors
-/// What the kernel says: [`io::ErrorKind::AlreadyExists`] where there is something.
-pub fn create_new_private(file: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(file)
 }
 
 /// Takes the rights to a file of this user's away from everybody else.
@@ -71,14 +64,6 @@ pub fn usual_folder() -> Option<PathBuf> {
     None
 }
 
-/// Opens a file for reading and writing; follows no link, and waits for nobody at the other end of a pipe.
-///
-/// # Errors
-/// What the kernel says.
-pub fn open_itself(file: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file)
-}
-
 /// Opens a file for reading; waits for nobody at the other end of a pipe, and follows a link in the path's last part only where asked to.
 ///
 /// # Errors
@@ -94,21 +79,30 @@ pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
     })
 }
 
-/// Who may change a file or folder besides this user and root; nothing where nobody may. Links are followed. A group may that has the number
-/// of its user: many systems give each user such a group, with nobody else in it.
+/// Returns why others than this user and root may change an open file or folder, or `None` if they may not. A group may that has the number of
+/// its user: many systems give each user such a group, with nobody else in it.
 ///
 /// # Errors
-/// Where it cannot be looked at.
-pub fn writers(path: &Path) -> io::Result<Option<String>> {
-    path.metadata().map(|metadata| others(&metadata))
-}
-
-/// The same of an open file.
-///
-/// # Errors
-/// Where it cannot be looked at.
+/// If it cannot be looked at.
 pub fn writers_of(file: &File) -> io::Result<Option<String>> {
     file.metadata().map(|metadata| others(&metadata))
+}
+
+/// Returns the identity of an open file.
+///
+/// # Errors
+/// What the kernel says.
+pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
+    file.metadata().map(|found| FileIdentity { volume: found.dev(), number: found.ino() })
+}
+
+/// Returns the identity of an open file, its kind, and the other users that may write it.
+///
+/// # Errors
+/// What the kernel says.
+pub fn look_at(file: &File) -> io::Result<FoundFile> {
+    let metadata = file.metadata()?;
+    Ok(FoundFile { identity: identity_of(file)?, writers: others(&metadata), metadata })
 }
 
 fn others(metadata: &Metadata) -> Option<String> {

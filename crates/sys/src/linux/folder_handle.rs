@@ -1,23 +1,39 @@
 //! Folders that are opened once and then used by handle: nobody can put another one in their place meanwhile.
 
+mod walk;
+
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use super::files::foreign;
-use super::process::effective_user;
-pub use crate::values::folder_handle::{FolderError, KernelFiles};
+use super::files::{foreign, identity_of, is_device, look_at, writers_of};
+pub use crate::values::folder_handle::{FileIdentity, FileSharing, FolderError, FoundFile, KernelFiles, ReachOptions};
+#[cfg(test)]
+pub use walk::strangers_above;
+use walk::{PathWalk, check_owner, check_way};
 
-/// As many links are followed in one path as the kernel follows: path_resolution(7).
-const MOST_LINKS: u32 = 40;
 /// Of a file of the kernel's so much is read: the list of a group with a million processes.
 const LARGEST_KERNEL_FILE_BYTES: u64 = 16 << 20;
-const STICKY: u32 = 0o1000;
+const PRIVATE_FOLDER: libc::mode_t = 0o700;
+const USUAL_FOLDER: libc::mode_t = 0o777;
+
+/// The folder of a file, open, and the file's name in it.
+#[derive(Debug)]
+pub struct ReachedFolder {
+    /// The folder.
+    pub folder: FolderHandle,
+    /// The name, which is no link.
+    pub name: OsString,
+    /// The file's path, without links.
+    pub path: PathBuf,
+    /// Why others may put another folder in the place of this one; `None` if only this user and root may.
+    pub strangers: Option<String>,
+}
 
 /// A folder that is open.
 #[derive(Debug)]
@@ -34,38 +50,51 @@ impl FolderHandle {
     /// # Errors
     /// [`FolderError::Foreign`] where that is not so; [`FolderError::System`] with what the kernel says.
     pub fn own(path: &Path, make: bool) -> Result<Self, FolderError> {
-        let path = std::path::absolute(path)?;
-        let mut at = Self::root()?;
-        let mut so_far = PathBuf::from("/");
-        let mut left = steps(&path);
-        let mut links = 0;
-        while let Some(name) = left.pop() {
-            check_way(&at.0.metadata()?, &so_far)?;
-            // From "/" by its whole path, which is the same: an emulator of another architecture has a "/" of its own.
-            let step = if so_far.parent().is_none() { so_far.join(&name).into_os_string() } else { name.clone() };
-            let next = match at.at(&step, libc::O_PATH | libc::O_NOFOLLOW, 0) {
-                Err(error) if make && error.kind() == io::ErrorKind::NotFound => at.made(&step)?,
+        let mut walk = PathWalk::from_root(path)?;
+        while let Some(name) = walk.left.pop() {
+            check_way(&walk.at.0.metadata()?, &walk.so_far)?;
+            let next = walk.open(&name, make.then_some(PRIVATE_FOLDER))?;
+            let metadata = next.metadata()?;
+            if metadata.is_symlink() {
+                check_owner(&metadata, &walk.so_far.join(&name))?;
+                walk.follow(&next)?;
+            } else {
+                walk.enter(&name, next);
+            }
+        }
+        let folder = walk.at.at(OsStr::new("."), libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
+        foreign(&folder.metadata()?).map_or(Ok(Self(folder)), |why| Err(FolderError::Foreign(why)))
+    }
+
+    /// Reaches the folder in which a file is, or will be, step by step. A link is followed only if nobody but this user and root may
+    /// write in its folder, and nobody else can put another folder in the place of that one.
+    ///
+    /// # Errors
+    /// What the kernel says; and a link that is not followed.
+    pub fn reach(path: &Path, options: ReachOptions) -> io::Result<ReachedFolder> {
+        let mut walk = if path.is_absolute() { PathWalk::from_root(path)? } else { PathWalk::from_here(path)? };
+        let make =
+            options.make.map(|sharing| if sharing == FileSharing::Private { PRIVATE_FOLDER } else { USUAL_FOLDER });
+        while let Some(name) = walk.left.pop() {
+            let is_last = walk.left.is_empty();
+            let next = match walk.open(&name, make.filter(|_| !is_last)) {
+                Err(error) if is_last && error.kind() == io::ErrorKind::NotFound => return Ok(walk.end(name)),
                 other => other?,
             };
             let metadata = next.metadata()?;
-            if metadata.is_symlink() {
-                links += 1;
-                if links > MOST_LINKS {
-                    return Err(io::Error::from_raw_os_error(libc::ELOOP).into());
-                }
-                check_owner(&metadata, &so_far.join(&name))?;
-                let target = target(&next)?;
-                left.extend(steps(&target));
-                if target.is_absolute() {
-                    (at, so_far) = (Self::root()?, PathBuf::from("/"));
-                }
-                continue;
+            if metadata.is_symlink() && (!is_last || options.follows_last) {
+                walk.check_link(&name)?;
+                walk.follow(&next)?;
+            } else if is_last {
+                return Ok(walk.end(name));
+            } else if metadata.is_dir() {
+                walk.note_strangers()?;
+                walk.enter(&name, next);
+            } else {
+                return Err(io::Error::from(io::ErrorKind::NotADirectory));
             }
-            so_far.push(&name);
-            at = Self(next);
         }
-        let folder = at.at(OsStr::new("."), libc::O_RDONLY | libc::O_DIRECTORY, 0)?;
-        foreign(&folder.metadata()?).map_or(Ok(Self(folder)), |why| Err(FolderError::Foreign(why)))
+        Ok(walk.end(".".into()))
     }
 
     /// Lets others through to files in it whose names they know, and who may read these; they still cannot list it.
@@ -121,11 +150,51 @@ impl FolderHandle {
         opened(self.0.as_raw_fd(), name, flags, mode)
     }
 
-    /// A new folder for this user alone, or the one that somebody made meanwhile.
-    fn made(&self, name: &OsStr) -> io::Result<File> {
-        match self.make_folder_as(name, 0o700) {
+    /// A new folder, or the one that was made meanwhile.
+    fn made(&self, name: &OsStr, mode: libc::mode_t) -> io::Result<File> {
+        match self.make_folder_as(name, mode) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0),
+        }
+    }
+
+    /// Opens a file in it for reading. Follows no link, and waits for nobody at the other end of a pipe.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn open_to_read(&self, name: &OsStr) -> io::Result<File> {
+        let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
+        self.at(name, flags, 0).map_err(describe_special_file)
+    }
+
+    /// Opens a device in it for writing. Follows no link.
+    ///
+    /// # Errors
+    /// What the kernel says; and if it is no device.
+    pub fn open_device(&self, name: &OsStr) -> io::Result<File> {
+        let file = self.at(name, libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW, 0)?;
+        match is_device(file.metadata()?.file_type()) {
+            true => Ok(file),
+            false => Err(io::Error::other("it is not a regular file")),
+        }
+    }
+
+    /// Returns why others than this user and root may write in it, or `None` if they may not.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn writers(&self) -> io::Result<Option<String>> {
+        writers_of(&self.0)
+    }
+
+    /// Returns what has a name in it, or `None` if nothing has. A link is looked at itself.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn find(&self, name: &OsStr) -> io::Result<Option<FoundFile>> {
+        match self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            found => look_at(&found?).map(Some),
         }
     }
 
@@ -148,7 +217,16 @@ impl FolderHandle {
     /// # Errors
     /// What the kernel says.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
-        self.at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW, 0o600)
+        self.create_as(name, FileSharing::Private)
+    }
+
+    /// Makes a file that was not there, for the users that may read it.
+    ///
+    /// # Errors
+    /// What the kernel says: [`io::ErrorKind::AlreadyExists`] if something has the name.
+    pub fn create_as(&self, name: &OsStr, sharing: FileSharing) -> io::Result<File> {
+        let mode = if sharing == FileSharing::Private { 0o600 } else { 0o666 };
+        self.at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW, mode)
     }
 
     /// Reads a file of the kernel's in it, without white space at its end.
@@ -221,17 +299,24 @@ impl FolderHandle {
     /// # Errors
     /// What the kernel says.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.replace(from, to)?;
+        self.0.sync_all()
+    }
+
+    /// Gives a file in it another name, which no other file has afterwards.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn replace(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         let (from, to, folder) = (terminated(from)?, terminated(to)?, self.0.as_raw_fd());
         // SAFETY: the names are strings of C's that outlive the call.
-        done(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })?;
-        self.0.sync_all()
+        done(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
     }
 
     /// Whether a name in it is that of an open file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
-        let named = self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0).and_then(|named| named.metadata());
-        let same = |(a, b): (Metadata, Metadata)| (a.dev(), a.ino()) == (b.dev(), b.ino());
-        named.and_then(|named| Ok((named, file.metadata()?))).is_ok_and(same)
+        let named = self.find(name).ok().flatten();
+        named.is_some_and(|named| identity_of(file).is_ok_and(|identity| identity == named.identity))
     }
 
     /// Whether there is something of this name in it.
@@ -249,41 +334,12 @@ impl FolderHandle {
     }
 }
 
-/// The names in a path, the last first; an absolute path begins where the caller does.
-fn steps(path: &Path) -> Vec<OsString> {
-    let names = path.components().rev().filter_map(|component| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        _ => None,
-    });
-    names.collect()
-}
-
-/// Where a link that is open itself leads.
-fn target(link: &File) -> io::Result<PathBuf> {
-    let mut bytes = vec![0; libc::PATH_MAX as usize];
-    // SAFETY: the kernel writes at most so many bytes; the name is empty, so it is the open file that is read.
-    let size = unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), bytes.as_mut_ptr().cast(), bytes.len()) };
-    bytes.truncate(usize::try_from(size).map_err(|_| io::Error::last_os_error())?);
-    Ok(OsString::from_vec(bytes).into())
-}
-
-fn check_owner(found: &Metadata, path: &Path) -> Result<(), FolderError> {
-    match found.uid() {
-        0 => Ok(()),
-        owner if owner == effective_user() => Ok(()),
-        owner => Err(FolderError::Foreign(format!("{} belongs to user {owner}", path.display()))),
-    }
-}
-
-/// Whether nobody but root and this user can put another folder in the place of one in this folder.
-fn check_way(found: &Metadata, path: &Path) -> Result<(), FolderError> {
-    check_owner(found, path)?;
-    let is_group_private = found.gid() == found.uid();
-    let writers = if is_group_private { 0o002 } else { 0o022 };
-    match found.is_dir() && found.mode() & writers != 0 && found.mode() & STICKY == 0 {
-        true => Err(FolderError::Foreign(format!("other users may write in {} (chmod go-w)", path.display()))),
-        false => Ok(()),
+/// Says in words why something that is no regular file is not opened.
+fn describe_special_file(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::other("it is a link in a folder that others may write in"),
+        Some(libc::ENXIO) => io::Error::other("it is a socket or a device"),
+        _ => error,
     }
 }
 
@@ -311,6 +367,7 @@ mod tests {
     use std::os::unix::fs::{lchown, symlink};
 
     use super::*;
+    use crate::os::process::effective_user;
 
     fn refusal(path: &Path) -> String {
         match FolderHandle::own(path, false) {

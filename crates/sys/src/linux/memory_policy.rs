@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 use std::ptr::NonNull;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
-use corewise_model::placement::memory::Mode;
+use corewise_machine::placement::memory::Mode;
 
 // From linux/mempolicy.h; the C library has no names for the last two.
 const MPOL_PREFERRED: i32 = 1;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::affinity;
 use super::proc_files::{self, is_gone};
@@ -103,6 +103,7 @@ pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
 }
 
 /// The time since boot, in the unit of a start time: ticks of 1/100 s, of CLOCK_BOOTTIME.
+#[cfg(feature = "changes")]
 pub(crate) fn ticks_since_boot() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills the timespec, which outlives the call.

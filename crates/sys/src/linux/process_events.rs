@@ -2,13 +2,17 @@
 //!
 //! Since Linux 6.6 any user may listen, and the kernel sends no more than what was asked for. Before, it takes CAP_NET_ADMIN, and
 //! everything is sent; what was not asked for is passed over here. It works in the first namespaces of processes and networks alone.
+//!
+//! When the queue of the socket is full, the kernel drops all events until the queue is empty (NETLINK_S_CONGESTED), and reports ENOBUFS for
+//! the first of them alone. So lost events are counted: by the kernel for this socket, and by the numbers of the messages.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 
 use super::thread::own_number;
 pub use crate::values::process_events::{Kind, ProcessEvent};
@@ -32,8 +36,11 @@ const DETAILS: usize = MESSAGE + 16;
 const ROOM_BYTES: libc::c_int = 4 << 20;
 /// How long the first event is waited for: the kernel sends it before the call that causes it returns.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// So many events are read at once.
-const BATCH: usize = 1_024;
+/// More messages than the queue has room for: the kernel doubles [`ROOM_BYTES`] and counts at least 512 bytes for each. So one reading
+/// empties a queue from which events were dropped.
+const MAX_MESSAGES_AT_ONCE: usize = 2 * ROOM_BYTES as usize / 512;
+/// `SK_MEMINFO_DROPS` (include/uapi/linux/sock_diag.h): its place among the numbers of `SO_MEMINFO`.
+const DROPS: usize = 8;
 
 /// A subscription.
 #[derive(Debug)]
@@ -42,6 +49,32 @@ pub struct ProcessEvents {
     wanted: u32,
     /// Whether the kernel sends no more than that, and sees by itself that the socket is closed.
     has_filter: bool,
+    losses: LossDetector,
+}
+
+/// Finds out whether events were lost since it was asked last.
+#[derive(Debug, Default)]
+struct LossDetector {
+    /// How many messages the kernel had dropped for this socket.
+    dropped: u32,
+    /// The number of the last message of each cpu.
+    last_sequence: BTreeMap<u32, u32>,
+    has_gap: bool,
+}
+
+impl LossDetector {
+    /// Takes the number that a cpu gave to a message; each cpu numbers its messages one after the other.
+    fn note_sequence(&mut self, cpu: u32, sequence: u32) {
+        let last = self.last_sequence.insert(cpu, sequence);
+        self.has_gap |= last.is_some_and(|last| last.wrapping_add(1) != sequence);
+    }
+
+    /// Whether events were lost, given how many messages the kernel has dropped by now, where it counts them.
+    fn has_lost(&mut self, dropped: Option<u32>) -> bool {
+        let dropped = dropped.unwrap_or(self.dropped);
+        let has_dropped = std::mem::replace(&mut self.dropped, dropped) != dropped;
+        std::mem::take(&mut self.has_gap) || has_dropped
+    }
 }
 
 impl ProcessEvents {
@@ -58,7 +91,7 @@ impl ProcessEvents {
         };
         let wanted = kinds.iter().map(mask).fold(0, |all, one| all | one);
         let socket = connected().map_err(|error| gap(&error))?;
-        let mut events = Self { socket, wanted, has_filter: true };
+        let mut events = Self { socket, wanted, has_filter: true, losses: LossDetector::default() };
         // A kernel of before 6.6 has no filter, and passes over a request that has one. No kernel says what became of a request
         // that it does not grant.
         events.has_filter = events.delivers(&[LISTEN, wanted | COMM]).map_err(|error| gap(&error))?;
@@ -73,8 +106,8 @@ impl ProcessEvents {
         Err(Gap::new(WHAT, why).cured_by("run with CAP_NET_ADMIN, outside of containers"))
     }
 
-    /// Waits until something happens, at most for so long, and appends it in the order in which the kernel reported it. Where more happens
-    /// than there is room for, [`ProcessEvent::Lost`] says so, never nothing.
+    /// Waits until something happens, at most this long, and appends it in the order in which the kernel reported it. If events were lost,
+    /// [`ProcessEvent::Lost`] follows them, once for all that were lost before.
     ///
     /// # Errors
     /// What the kernel says; none is known.
@@ -82,16 +115,33 @@ impl ProcessEvents {
         if !self.has_more(patience)? {
             return Ok(());
         }
-        for _ in 0..BATCH {
+        let mut is_congested = false;
+        for _ in 0..MAX_MESSAGES_AT_ONCE {
             match self.receive() {
                 Ok(Some((kind, event))) if kind & self.wanted != 0 => into.push(event),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => into.push(ProcessEvent::Lost),
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => is_congested = true,
                 Err(error) => return Err(error),
             }
         }
+        // Only now: until the queue was empty, more may have been dropped.
+        if self.losses.has_lost(self.dropped()) || is_congested {
+            into.push(ProcessEvent::Lost);
+        }
         Ok(())
+    }
+
+    /// Returns how many messages the kernel has dropped for this socket, or `None` before Linux 4.12.
+    fn dropped(&self) -> Option<u32> {
+        let mut numbers = [0_u32; DROPS + 1];
+        let mut length = size_of_val(&numbers) as libc::socklen_t;
+        // SAFETY: the kernel writes at most as many bytes as the numbers have, which outlive the call.
+        let result = unsafe {
+            let numbers = numbers.as_mut_ptr().cast();
+            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MEMINFO, numbers, &raw mut length)
+        };
+        (result == 0 && length as usize == size_of_val(&numbers)).then_some(numbers[DROPS])
     }
 
     fn send(&self, request: &[u32]) -> io::Result<()> {
@@ -102,7 +152,7 @@ impl ProcessEvents {
     }
 
     /// Sends a request for new names of threads and more; whether it works, which a new name of this thread, its present one, shows.
-    fn delivers(&self, request: &[u32]) -> io::Result<bool> {
+    fn delivers(&mut self, request: &[u32]) -> io::Result<bool> {
         self.send(request)?;
         let mut name = [0_u8; 16];
         // SAFETY: the kernel writes and reads the 16 bytes of a name, which outlive the calls.
@@ -135,7 +185,7 @@ impl ProcessEvents {
     }
 
     /// The next event with its kind; nothing where a message is none. [`io::ErrorKind::WouldBlock`] where there is no message yet.
-    fn receive(&self) -> io::Result<Option<(u32, ProcessEvent)>> {
+    fn receive(&mut self) -> io::Result<Option<(u32, ProcessEvent)>> {
         let mut bytes = [0_u8; 512];
         // SAFETY: an all-zero address is a valid one.
         let mut from: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
@@ -148,7 +198,14 @@ impl ProcessEvents {
         };
         let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
         // What no kernel sent is no event.
-        Ok(if from.nl_pid == 0 { parsed(&bytes[..received]) } else { None })
+        if from.nl_pid != 0 {
+            return Ok(None);
+        }
+        // With a filter there are gaps of what was not asked for; kernels that have one count what they drop.
+        if let Some((cpu, sequence)) = numbered(&bytes[..received]).filter(|_| !self.has_filter) {
+            self.losses.note_sequence(cpu, sequence);
+        }
+        Ok(parsed(&bytes[..received]))
     }
 }
 
@@ -217,6 +274,15 @@ fn request_bytes(request: &[u32]) -> Vec<u8> {
     bytes.extend(0_u16.to_ne_bytes());
     request.iter().for_each(|word| bytes.extend(word.to_ne_bytes()));
     bytes
+}
+
+/// The cpu of an event and the number that it gave to the message; nothing for an answer to a request, which has neither.
+fn numbered(bytes: &[u8]) -> Option<(u32, u32)> {
+    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    if (word(NETLINK)?, word(NETLINK + 4)?) != (CONNECTOR, CONNECTOR) || word(MESSAGE)? == 0 {
+        return None;
+    }
+    Some((word(MESSAGE + 4)?, word(NETLINK + 8)?))
 }
 
 /// The event of a message of the kernel, with its kind.
@@ -308,6 +374,14 @@ mod tests {
     #[test]
     fn what_had_no_room_is_told() {
         let Some(mut events) = opened(&[Kind::Fork, Kind::Exit]) else { return };
+        make_narrow(&events);
+        for _ in 0..100 {
+            std::thread::spawn(|| {}).join().unwrap();
+        }
+        until(&mut events, |event| *event == ProcessEvent::Lost);
+    }
+
+    fn make_narrow(events: &ProcessEvents) {
         let room: libc::c_int = 1;
         // SAFETY: the kernel reads a number, which outlives the call.
         let result = unsafe {
@@ -315,10 +389,61 @@ mod tests {
             libc::setsockopt(events.socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, value, length)
         };
         assert_eq!(result, 0);
+    }
+
+    fn rename_often() {
         for _ in 0..100 {
-            std::thread::spawn(|| {}).join().unwrap();
+            // SAFETY: the kernel reads a text that ends with a zero.
+            unsafe { libc::prctl(libc::PR_SET_NAME, c"renamed".as_ptr()) };
         }
-        until(&mut events, |event| *event == ProcessEvent::Lost);
+    }
+
+    /// The kernel reports the first loss of a congestion alone.
+    #[test]
+    fn what_is_lost_before_the_queue_was_emptied_is_reported_after_it() {
+        let Some(mut events) = opened(&[Kind::Rename]) else { return };
+        make_narrow(&events);
+        rename_often();
+        while !events.receive().is_err_and(|error| error.raw_os_error() == Some(libc::ENOBUFS)) {}
+        assert!(events.losses.has_lost(events.dropped()));
+        rename_often();
+        let mut seen = Vec::new();
+        events.wait(Duration::ZERO, &mut seen).unwrap();
+        assert_eq!(seen.pop(), Some(ProcessEvent::Lost), "after {} others", seen.len());
+        assert!(!seen.contains(&ProcessEvent::Lost));
+    }
+
+    fn message(cpu: u32, sequence: u32) -> Vec<u8> {
+        let mut bytes = request_bytes(&[EXEC, cpu, 0, 0, 11, 12]);
+        bytes[NETLINK + 8..NETLINK + 12].copy_from_slice(&sequence.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_message_that_is_missing_leaves_a_gap_in_the_numbers_of_its_cpu() {
+        let mut losses = LossDetector::default();
+        let mut lost_after = |messages: &[(u32, u32)]| {
+            for (cpu, sequence) in messages {
+                let numbers = numbered(&message(*cpu, *sequence)).unwrap();
+                losses.note_sequence(numbers.0, numbers.1);
+            }
+            losses.has_lost(None)
+        };
+        assert!(!lost_after(&[(0, 7), (1, u32::MAX - 1), (0, 8), (1, u32::MAX), (1, 0), (0, 9)]));
+        assert!(lost_after(&[(1, 2)]));
+        assert!(!lost_after(&[(1, 3), (0, 10)]), "it is reported once");
+        assert!(lost_after(&[(0, 12), (0, 13)]));
+        let mut answer = message(u32::MAX, 5);
+        answer[MESSAGE..MESSAGE + 4].fill(0);
+        assert_eq!(numbered(&answer), None, "an answer to a request has no number of a cpu");
+        assert_eq!(numbered(&answer[..MESSAGE + 6]), None);
+    }
+
+    #[test]
+    fn messages_that_the_kernel_counts_as_dropped_are_lost() {
+        let mut losses = LossDetector::default();
+        let lost = [Some(0), Some(3), Some(3), None, Some(4)].map(|dropped| losses.has_lost(dropped));
+        assert_eq!(lost, [false, true, false, false, true]);
     }
 
     #[test]

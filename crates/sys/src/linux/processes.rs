@@ -43,7 +43,7 @@ fn in_folder(id: u32, folder: &ProcFolder) -> io::Result<Option<Facts>> {
     let text = |file| folder.read(file, u64::MAX).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let stat = || Stat::parse(&text("stat")?).ok_or_else(|| unreadable(id));
     let Stat { name, has_ended: false, parent, session, has_terminal, start_ticks } = stat()? else { return Ok(None) };
-    let user = user_in(&text("status")?).ok_or_else(|| unreadable(id))?;
+    let [real_user, user] = users_in(&text("status")?).ok_or_else(|| unreadable(id))?;
     let executable = executable(folder);
     // One that has ended meanwhile and was not waited for executes nothing either.
     if executable == Executable::Kernel && stat()?.has_ended {
@@ -58,6 +58,7 @@ fn in_folder(id: u32, folder: &ProcFolder) -> io::Result<Option<Facts>> {
         executable,
         arguments: arguments_in(&folder.read("cmdline", LONGEST_ARGUMENTS_BYTES)?),
         user,
+        real_user,
         cgroup,
         unit,
         user_unit,
@@ -86,6 +87,12 @@ pub fn user_name(user: u32) -> Option<String> {
     user_name_in(&fs::read_to_string("/etc/passwd").ok()?, user)
 }
 
+/// Whether a user is root or one of the system's services, by the numbers that systems give to these: up to 999 (SYS_UID_MAX of
+/// login.defs(5)), and those of `DynamicUser=` (systemd.exec(5)).
+pub fn is_system_user(user: u32) -> bool {
+    matches!(user, 0..=999 | 61_184..=65_519)
+}
+
 fn user_name_in(passwd: &str, user: u32) -> Option<String> {
     let lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
     lines.filter(|fields| fields.get(2).and_then(|id| id.parse().ok()) == Some(user)).find_map(|fields| {
@@ -103,10 +110,12 @@ fn executable(folder: &ProcFolder) -> Executable {
     }
 }
 
-/// The effective user: the second number of the line "Uid:" (proc_pid_status(5)). The owner of /proc/PID would not do, which is root for
-/// processes that may not be dumped.
-fn user_in(status: &str) -> Option<u32> {
-    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)?.parse().ok()
+/// The real and the effective user: the first numbers of the line "Uid:" (proc_pid_status(5)). The owner of /proc/PID would not do, which
+/// is root for processes that may not be dumped.
+fn users_in(status: &str) -> Option<[u32; 2]> {
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    let mut users = line.split_whitespace().map(|word| word.parse().ok());
+    Some([users.next()??, users.next()??])
 }
 
 /// Words end with a zero each. A process that writes over them may leave no zero at all.
@@ -180,7 +189,7 @@ mod tests {
             let own = super::super::thread::own_number();
             let seen = threads(std::process::id());
             let seen = seen.iter().find(|thread| thread.identity.id == own).unwrap();
-            assert_eq!((seen.name.as_str(), &seen.cpus), ("a (thread)", &corewise_model::CpuSet::of(cpu)));
+            assert_eq!((seen.name.as_str(), &seen.cpus), ("a (thread)", &corewise_machine::CpuSet::of(cpu)));
             let _ = receiver.recv();
         });
         drop(sender);
@@ -199,8 +208,11 @@ mod tests {
 
     #[test]
     fn the_rights_of_a_process_count_and_not_who_started_it() {
-        assert_eq!(user_in("Name:\tsudo\nUid:\t1000\t0\t0\t0\nGid:\t1\t2\t3\t4\n"), Some(0));
-        assert_eq!(user_in("Name:\tx\n"), None);
+        assert_eq!(users_in("Name:\tsudo\nUid:\t1000\t0\t0\t0\nGid:\t1\t2\t3\t4\n"), Some([1000, 0]));
+        assert_eq!(users_in("Name:\tx\n"), None);
+        let services = [0, 1, 999, 61_184, 65_519];
+        let others = [1_000, 60_000, 65_534, 100_000];
+        assert!(services.into_iter().all(is_system_user) && !others.into_iter().any(is_system_user));
         let passwd = "root:x:0:0::/:/bin/sh\n:x:7:7::/:\nredis:x:7:7::/:\nodd\n";
         assert_eq!((user_name_in(passwd, 7), user_name_in(passwd, 8)), (Some("redis".into()), None));
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use corewise_model::worth::Ticks;
+use corewise_machine::worth::Ticks;
 
 /// The file is read in pieces of so many bytes; what follows the lines of the cpus is not read.
 const PIECE_BYTES: usize = 64 << 10;

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use corewise_model::survey::ThreadUse;
+use corewise_machine::thread::ThreadUse;
 
 pub use crate::values::thread::{Glance, Switches};
 
@@ -119,6 +119,11 @@ pub fn monotonic_ns() -> u64 {
 /// What the kernel says; none is known.
 pub fn process_cpu_time() -> io::Result<Duration> {
     cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// Returns the cpu time that the calling thread has used so far: CLOCK_THREAD_CPUTIME_ID.
+pub(super) fn thread_cpu_time() -> Duration {
+    cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
 }
 
 /// Waits for a child to end: how it ended, and the most memory, in bytes, that it had at a time, by wait4(2). Children that

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use corewise_model::watch::ThreadLook;
+use corewise_machine::thread::ThreadLook;
 
 use super::accounts::Account;
 use super::affinity;

@@ -1,7 +1,7 @@
 //! How the cpus of Windows' groups are counted: through all groups, each beginning where the one before ends.
 
-use corewise_model::CpuSet;
-use corewise_model::facts::ProcessorGroup;
+use corewise_machine::CpuSet;
+use corewise_machine::facts::ProcessorGroup;
 
 use super::relations::{GroupMask, Relation};
 

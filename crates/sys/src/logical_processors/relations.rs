@@ -3,7 +3,7 @@
 //! SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX (winnt.h): the relation and the size of the record, 4 bytes each, then what the relation has.
 //! Masks are GROUP_AFFINITY: 8 bytes of bits, 2 bytes of group, 6 bytes reserved.
 
-use corewise_model::facts::CacheKind;
+use corewise_machine::facts::CacheKind;
 
 use super::bytes::Bytes;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::{CpuSet, Machine};
+use corewise_machine::{CpuSet, Machine};
 
 use crate::root::{HYPERVISOR, PCI_DEVICES, called};
 

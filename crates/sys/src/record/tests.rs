@@ -97,7 +97,7 @@ fn interrupts_are_recorded_with_what_tells_whether_they_can_be_moved() {
     assert_eq!(back(&self::told()), told);
 
     // Counts go on meanwhile; what is fixed comes from permissions, which an archive of texts does not hold.
-    let uncounted = |interrupts: Vec<corewise_model::interrupt::device::DeviceInterrupt>| {
+    let uncounted = |interrupts: Vec<corewise_machine::interrupt::device::DeviceInterrupt>| {
         interrupts
             .into_iter()
             .map(|interrupt| (interrupt.number, interrupt.handlers, interrupt.mobility))

@@ -10,7 +10,8 @@ use tar::EntryType;
 
 use super::disk::text_of;
 use super::files::Files;
-use super::wanted::{CPUID, HWLOC_XML};
+use super::paths::CPUID;
+use super::wanted::HWLOC_XML;
 use super::{inline, wanted};
 use crate::error::SysError;
 use crate::values::own_files::LOGICAL_PROCESSORS;

@@ -1,19 +1,21 @@
 //! Files and folders as the system has them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
+use crate::input::InputKind;
 use crate::os::files::open_to_read;
 
-/// The largest file that is read, in bytes.
-const LARGEST_FILE_BYTES: u64 = 32 << 20;
-
-/// The text of a file of the machine, up to [`LARGEST_FILE_BYTES`].
+/// The text of a file of the machine, as much of it as is read of one.
 pub fn read_file(path: &Path) -> Option<String> {
-    let file = open_to_read(path, true).ok()?;
+    read_open_file(open_to_read(path, true).ok()?)
+}
+
+/// The text of an open file, as much of it as is read of one.
+pub fn read_open_file(file: File) -> Option<String> {
     let mut bytes = Vec::new();
-    file.take(LARGEST_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    file.take(InputKind::MachineFolderFile.most_bytes()).read_to_end(&mut bytes).ok()?;
     Some(text_of(bytes))
 }
 

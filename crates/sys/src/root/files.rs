@@ -14,6 +14,7 @@ impl Files {
     }
 
     /// Takes over the files below a folder of another collection.
+    #[cfg(feature = "recordings")]
     pub fn absorb(&mut self, other: Self, folder: &str) {
         let below = other.texts.into_iter().filter(|(path, _)| path.starts_with(folder));
         self.texts.extend(below);

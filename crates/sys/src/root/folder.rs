@@ -1,16 +1,16 @@
-//! A recording as a folder. No symbolic link below it is followed, so that it cannot lead anywhere else.
+//! A recording as a folder, held open. No symbolic link below it is followed, so that it cannot lead anywhere else.
 
-use std::collections::HashSet;
-use std::fs;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::{fs, io};
 
-use super::archive;
-use super::disk::{list_folder, read_file};
+use super::disk::{list_folder, read_open_file};
 use super::files::Files;
-use super::wanted::CPUID;
+use super::paths::CPUID;
+use super::read_archive;
 use crate::error::SysError;
-use crate::input::Input;
+use crate::input::{Input, InputKind};
+use crate::os::folder_handle::{FolderHandle, FoundFile};
 use crate::values::own_files::LOGICAL_PROCESSORS;
 
 /// How deep below the given folder the machine may be: "name/fsroot".
@@ -19,9 +19,6 @@ const DEEPEST: usize = 4;
 /// How many folders are looked at in search of the machine.
 const MOST_FOLDERS: usize = 1_000;
 
-/// The largest inline file that is read, packed or not, in bytes.
-const LARGEST_INLINE_BYTES: u64 = 256 << 20;
-
 /// Folders and inline files that show that a machine is here.
 const SIGNS: [&str; 5] =
     ["sys/devices/system/cpu", "proc/cpuinfo", LOGICAL_PROCESSORS, "sys/inlinefiles.txt", "inlinefiles.txt"];
@@ -29,10 +26,8 @@ const SIGNS: [&str; 5] =
 /// The folder that holds the machine's `sys` and `proc`.
 #[derive(Debug)]
 pub struct Folder {
-    base: PathBuf,
-    dump: Option<PathBuf>,
-    /// Folders that were found to be real folders and no links.
-    real: Mutex<HashSet<PathBuf>>,
+    base: FolderHandle,
+    dump: Option<FolderHandle>,
 }
 
 /// What a folder holds.
@@ -58,7 +53,8 @@ pub fn open(path: &Path, real: PathBuf) -> Result<Found, SysError> {
         return Err(SysError::NotARecording { path: path.to_owned(), why });
     };
     let inline = SIGNS[3..].iter().map(|name| base.join(name)).find(|file| is_file(file));
-    let folder = Folder { base, dump, real: Mutex::default() };
+    let read_error = |source| SysError::Read { path: path.to_owned(), source };
+    let folder = Folder::hold(&base, dump.as_deref()).map_err(read_error)?;
     match inline {
         Some(file) => with_inline(&folder, &file).map(Found::Files),
         None => Ok(Found::Folder(folder)),
@@ -91,7 +87,7 @@ fn names(folders: &[&Path], top: &Path) -> String {
 
 /// The files of an inline file, and the few that are beside it.
 fn with_inline(folder: &Folder, file: &Path) -> Result<Files, SysError> {
-    let mut files = archive::read(file, Input::open(file, LARGEST_INLINE_BYTES)?)?;
+    let mut files = read_archive(file, Input::open(file, InputKind::MachineArchive)?)?;
     for path in ["proc/cpuinfo", "proc/version", "proc/self/status", "proc/meminfo"] {
         if let Some(text) = folder.read(path) {
             files.insert(path.to_owned(), text);
@@ -133,57 +129,65 @@ fn is_real(path: &Path) -> bool {
 }
 
 impl Folder {
+    fn hold(base: &Path, dump: Option<&Path>) -> io::Result<Self> {
+        let dump = dump.map(FolderHandle::any).transpose()?;
+        Ok(Self { base: FolderHandle::any(base)?, dump })
+    }
+
     pub fn read(&self, path: &str) -> Option<String> {
-        let file = self.inside(path)?;
-        if is_file(&file) { read_file(&file) } else { None }
+        let place = self.reach(path)?;
+        let file = place.folder().open_to_read(place.name?).ok()?;
+        if file.metadata().ok()?.is_file() { read_open_file(file) } else { None }
     }
 
     pub fn list(&self, path: &str) -> Vec<String> {
-        match self.inside(path) {
-            Some(folder) if is_folder(&folder) => list_folder(&folder),
-            _ => Vec::new(),
-        }
+        let listed = || {
+            let place = self.reach(path)?;
+            let inner = place.name.map(|name| place.folder().folder(name)).transpose().ok()?;
+            inner.as_ref().unwrap_or(place.folder()).names().ok()
+        };
+        let names = listed().unwrap_or_default().into_iter();
+        let mut names: Vec<String> = names.filter_map(|(name, _)| name.into_string().ok()).collect();
+        names.sort_unstable();
+        names
     }
 
     pub fn exists(&self, path: &str) -> bool {
-        self.inside(path).is_some_and(|path| is_real(&path))
+        let Some(place) = self.reach(path) else { return false };
+        let found = place.name.map_or(Ok(None), |name| place.folder().find(name));
+        let is_real = |found: FoundFile| found.metadata.is_dir() || found.metadata.is_file();
+        place.name.is_none() || found.is_ok_and(|found| found.is_some_and(is_real))
     }
 
-    /// The place of a path whose folders are all real ones below the base.
-    fn inside(&self, path: &str) -> Option<PathBuf> {
+    /// Opens the folder of a path, one folder in the other: no link leads out of the base.
+    fn reach<'a>(&'a self, path: &'a str) -> Option<RecordedPlace<'a>> {
         let (base, path) = match (&self.dump, path.strip_prefix(CPUID)) {
-            (Some(dump), Some(rest)) => (dump, rest.trim_start_matches('/')),
+            (Some(dump), Some(rest)) => (dump, rest),
             _ => (&self.base, path),
         };
-        if path.split('/').any(|name| name == ".." || name == ".") {
-            return None;
+        let mut place = RecordedPlace { base, inner: None, name: None };
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            if name == ".." || name == "." {
+                return None;
+            }
+            if let Some(folder) = place.name.replace(OsStr::new(name)) {
+                place.inner = Some(place.folder().folder(folder).ok()?);
+            }
         }
-        let path = path.trim_matches('/');
-        if path.is_empty() {
-            return Some(base.clone());
-        }
-        let place = base.join(path);
-        self.is_real_folder(place.parent()?).then_some(place)
+        Some(place)
     }
+}
 
-    /// Whether a folder below the base is one, and all between it and the base are.
-    fn is_real_folder(&self, folder: &Path) -> bool {
-        if folder == self.base || self.dump.as_deref() == Some(folder) {
-            return true;
-        }
-        if self.known().contains(folder) {
-            return true;
-        }
-        let real = folder.parent().is_some_and(|parent| self.is_real_folder(parent));
-        let real = real && is_folder(folder);
-        if real {
-            self.known().insert(folder.to_owned());
-        }
-        real
-    }
+/// A path in a recording: its folder, and its name there, which only the base has none of.
+struct RecordedPlace<'a> {
+    base: &'a FolderHandle,
+    inner: Option<FolderHandle>,
+    name: Option<&'a OsStr>,
+}
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
-        self.real.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+impl RecordedPlace<'_> {
+    fn folder(&self) -> &FolderHandle {
+        self.inner.as_ref().unwrap_or(self.base)
     }
 }
 

@@ -4,16 +4,11 @@ use std::ops::Range;
 
 use super::fixed_interrupts::FIXED_INTERRUPTS;
 use super::hypervisor::HYPERVISOR;
+use super::paths::{PCI_DEVICES, SCHEDULING};
 use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
-
-/// The folder under which the files of a cpuid dump are kept, one a cpu: "cpuid/pu0".
-pub const CPUID: &str = "cpuid";
 
 /// The name under which an hwloc XML export is kept.
 pub const HWLOC_XML: &str = "hwloc.xml";
-
-/// The folder of the devices on the PCI bus.
-pub const PCI_DEVICES: &str = "sys/bus/pci/devices";
 
 /// The file by which a recording keeps that a folder is there, of which only the name is read. It is no file of the machine.
 pub const NAMED: &str = "corewise-named";
@@ -50,18 +45,6 @@ const SINGLE: [&str; 30] = [
     "sys/class/dmi/id/product_name",
     "sys/class/dmi/id/sys_vendor",
     "sys/hypervisor/type",
-];
-
-/// What decides where the kernel runs a program, and how fast that is, besides the machine: a file each, of which most exist on few machines.
-pub const SCHEDULING: [(&str, &str); 7] = [
-    // debugfs, which root alone may read.
-    ("cache_aware", "sys/kernel/debug/sched/llc_balancing/enabled"),
-    ("numa_balancing", "proc/sys/kernel/numa_balancing"),
-    ("sched_ext", "sys/kernel/sched_ext/state"),
-    ("sched_ext_ops", "sys/kernel/sched_ext/root/ops"),
-    ("prefcore", "sys/devices/system/cpu/amd_pstate/prefcore"),
-    ("x3d_mode", "sys/bus/platform/drivers/amd_x3d_vcache/AMDI0101:00/amd_x3d_mode"),
-    ("smt", "sys/devices/system/cpu/smt/control"),
 ];
 
 /// Files of a folder `sys/devices/system/cpu/cpuN`.

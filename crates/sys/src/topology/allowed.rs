@@ -1,7 +1,7 @@
 //! Which cpus and which nodes' memory this process may use: its affinity mask, or where that is not recorded, its cpuset.
 
-use corewise_model::cpu_set::CpuSetError;
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::cpu_set::CpuSetError;
+use corewise_machine::{CpuSet, Gap};
 
 use super::reader::Reader;
 

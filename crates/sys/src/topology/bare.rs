@@ -1,7 +1,7 @@
 //! The facts of a machine of which nothing can be read: how many cpus there are.
 
-use corewise_model::Gap;
-use corewise_model::facts::{CpuFacts, MachineFacts};
+use corewise_machine::Gap;
+use corewise_machine::facts::{CpuFacts, MachineFacts};
 
 use super::limits::LARGEST_CPU;
 
@@ -23,7 +23,7 @@ fn counted(count: usize) -> MachineFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use corewise_model::assemble::assemble;
+    use corewise_machine::assemble::assemble;
 
     #[test]
     fn counted_cpus_are_a_flat_machine_with_a_gap() {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::facts::{CacheFacts, CacheKind};
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::facts::{CacheFacts, CacheKind};
+use corewise_machine::{CpuSet, Gap};
 
 use super::limits::CPUS;
 use super::reader::Reader;

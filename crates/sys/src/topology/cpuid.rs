@@ -9,9 +9,9 @@ mod place;
 
 use std::collections::BTreeMap;
 
-use corewise_model::facts::{CacheFacts, CoreType, CpuFacts, MachineFacts, NamedKind};
-use corewise_model::machine::{Processor, System};
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::facts::{CacheFacts, CoreType, CpuFacts, MachineFacts, NamedKind};
+use corewise_machine::machine::{Processor, System};
+use corewise_machine::{CpuSet, Gap};
 
 use super::reader::Reader;
 use crate::root::CPUID;

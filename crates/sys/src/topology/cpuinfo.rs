@@ -4,9 +4,9 @@ pub mod arm;
 
 use std::collections::BTreeMap;
 
-use corewise_model::CpuSet;
-use corewise_model::facts::CpuFacts;
-use corewise_model::machine::Processor;
+use corewise_machine::CpuSet;
+use corewise_machine::facts::CpuFacts;
+use corewise_machine::machine::Processor;
 
 use super::limits::{CPUS, LARGEST_CPU};
 use super::reader::Reader;

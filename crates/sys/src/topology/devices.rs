@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use corewise_model::facts::{Device, DeviceKind, Link};
+use corewise_machine::facts::{Device, DeviceKind, Link};
 
 use super::nodes::LARGEST_NODE;
 use super::reader::Reader;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::limits::CPUS;
 use super::reader::Reader;

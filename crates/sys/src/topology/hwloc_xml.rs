@@ -5,11 +5,11 @@ mod devices;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use corewise_model::CpuSet;
-use corewise_model::facts::{
+use corewise_machine::CpuSet;
+use corewise_machine::facts::{
     CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, MemoryKind, NamedKind, NodeFacts,
 };
-use corewise_model::machine::{Processor, System};
+use corewise_machine::machine::{Processor, System};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::cpuinfo::arm;
@@ -365,10 +365,10 @@ mod tests {
 
     #[test]
     fn cpus_that_an_export_leaves_out_are_offline_or_not_allowed() {
-        let whole = corewise_model::assemble::assemble(facts(SMALL).unwrap());
+        let whole = corewise_machine::assemble::assemble(facts(SMALL).unwrap());
         assert_eq!((whole.offline().to_string(), whole.unlisted.to_string()), ("3".into(), String::new()));
         let allowed_only = SMALL.replace("allowed_cpuset=\"0x00000003\"", "allowed_cpuset=\"0x00000007\"");
-        let confined = corewise_model::assemble::assemble(facts(&allowed_only).unwrap());
+        let confined = corewise_machine::assemble::assemble(facts(&allowed_only).unwrap());
         assert_eq!((confined.offline().to_string(), confined.unlisted.to_string()), (String::new(), "3".into()));
     }
 

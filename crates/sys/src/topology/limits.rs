@@ -1,6 +1,6 @@
 //! How many cpus are read, and where their files are.
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 
 /// The folder of the files of cpus.
 pub const CPUS: &str = "sys/devices/system/cpu";

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::CpuSet;
-use corewise_model::facts::{MemoryKind, NodeFacts};
-use corewise_model::machine::Processor;
+use corewise_machine::CpuSet;
+use corewise_machine::facts::{MemoryKind, NodeFacts};
+use corewise_machine::machine::Processor;
 
 use super::nodes::{LARGEST_NODE, NODES};
 use super::reader::Reader;

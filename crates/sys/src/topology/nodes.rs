@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::facts::NodeFacts;
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::facts::NodeFacts;
+use corewise_machine::{CpuSet, Gap};
 
 use super::reader::Reader;
 

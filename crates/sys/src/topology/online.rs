@@ -1,6 +1,6 @@
 //! Which cpus are online: what the kernel's list, /proc/cpuinfo and the cpus' own folders say together.
 
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::{CpuSet, Gap};
 
 use super::cpuinfo::CpuInfo;
 use super::limits::CPUS;

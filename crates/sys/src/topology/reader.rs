@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use corewise_model::cpu_set::CpuSetError;
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::cpu_set::CpuSetError;
+use corewise_machine::{CpuSet, Gap};
 
 use super::limits::{LARGEST_CPU, larger_cpus};
 use crate::root::Source;

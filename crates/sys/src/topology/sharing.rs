@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::assemble::agree::{self, Reading};
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::assemble::agree::{self, Reading};
+use corewise_machine::{CpuSet, Gap};
 
 use super::reader::Reader;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::facts::{CoreType, CpuFacts, MachineFacts, NamedKind};
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::facts::{CoreType, CpuFacts, MachineFacts, NamedKind};
+use corewise_machine::{CpuSet, Gap};
 
 use super::cpuinfo::CpuInfo;
 use super::frequency::Frequencies;

@@ -1,6 +1,6 @@
 //! Kernel, architecture and hypervisor.
 
-use corewise_model::machine::System;
+use corewise_machine::machine::System;
 
 use super::cpuinfo::CpuInfo;
 use super::reader::Reader;

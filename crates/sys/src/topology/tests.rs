@@ -1,9 +1,10 @@
 //! Tests of reading whole machines: what is missing is a gap, and no text is an error.
 
-use corewise_model::Level;
+use corewise_machine::Level;
 use proptest::prelude::*;
 
 use super::*;
+use crate::root::HWLOC_XML;
 
 fn machine(files: &[(&str, &str)]) -> Result<Machine, SysError> {
     read(&Root::from_files(files.iter().copied()))
@@ -173,7 +174,7 @@ proptest! {
         let online = [("sys/devices/system/cpu/online", "0-3")];
         let found = machine(&[&online[..], &files[..]].concat()).unwrap();
         prop_assert!(!found.online.is_empty() && found.online.is_subset(&found.present));
-        prop_assert_eq!(found.objects(Level::Core).iter().map(corewise_model::CpuSet::len).sum::<usize>(), found.online.len());
+        prop_assert_eq!(found.objects(Level::Core).iter().map(corewise_machine::CpuSet::len).sum::<usize>(), found.online.len());
     }
 
     #[test]

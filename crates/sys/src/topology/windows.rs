@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use corewise_model::facts::{CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, NamedKind, NodeFacts};
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::facts::{CacheFacts, CacheKind, CoreType, CpuFacts, MachineFacts, NamedKind, NodeFacts};
+use corewise_machine::{CpuSet, Gap};
 
 use super::limits::{LARGEST_CPU, larger_cpus};
 use super::reader::Reader;

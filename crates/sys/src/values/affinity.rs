@@ -2,7 +2,7 @@
 
 use std::io;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use super::process::Process;

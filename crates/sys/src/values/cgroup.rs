@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
+use corewise_machine::suggested_command;
 
 /// Why there can be no control group for a command.
 #[derive(Debug, thiserror::Error)]
@@ -82,9 +83,11 @@ impl CgroupRefusal {
             | Self::NotPermitted { .. }
             | Self::HasDomains { .. }
             | Self::SharesDomains { .. } => {
-                "Start it in its own group: systemd-run --scope -p Delegate=yes corewise run … (as root; with --user \
-                    if cpuset is delegated to the user's manager)."
-                    .to_owned()
+                format!(
+                    "Start it in its own group: systemd-run --scope -p Delegate=yes {} (as root; with --user if cpuset is delegated to the \
+                     user's manager).",
+                    suggested_command::run_in_group().line()
+                )
             }
             Self::GivesLess { given, .. } => {
                 format!(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corewise_model::survey::Counted;
+use corewise_machine::counts::Counted;
 
 /// Something that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

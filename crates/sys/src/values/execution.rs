@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use crate::memory_policy::Policy;
 
@@ -154,6 +154,8 @@ pub struct Executed {
     pub was_held: bool,
     /// What the kernel accounts for it.
     pub usage: Usage,
+    /// Cpu time of the process that supervised it, in seconds; 0 if it has none, or did not end.
+    pub supervisor_s: f64,
     /// What was seen of its threads while it ran.
     pub observed: Observed,
     /// What was counted of it; absent where the kernel does not count.

@@ -1,5 +1,7 @@
 //! Why a folder is not used, and which file systems are the kernel's own.
 
+use std::fmt::{self, Display, Formatter};
+use std::fs::Metadata;
 use std::io;
 
 /// Why a folder is not used.
@@ -24,4 +26,51 @@ pub enum KernelFiles {
     Processes,
     /// Control groups of version 2.
     Groups,
+}
+
+impl Display for FolderError {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign(why) => to.write_str(why),
+            Self::System(error) => error.fmt(to),
+        }
+    }
+}
+
+/// The users that may read a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileSharing {
+    /// This user alone.
+    Private,
+    /// Those that the process's umask allows.
+    Usual,
+}
+
+/// How the folder of a file is reached.
+#[derive(Clone, Copy, Debug)]
+pub struct ReachOptions {
+    /// Makes missing folders.
+    pub make: Option<FileSharing>,
+    /// Follows a link at the end of the path, too.
+    pub follows_last: bool,
+}
+
+/// The file system of a file and its number there: no other file has both while it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// The file system.
+    pub volume: u64,
+    /// The number.
+    pub number: u64,
+}
+
+/// A file, folder or link as its folder has it.
+#[derive(Clone, Debug)]
+pub struct FoundFile {
+    /// Its identity.
+    pub identity: FileIdentity,
+    /// Its kind and size.
+    pub metadata: Metadata,
+    /// The reason why others than this user and root may write it.
+    pub writers: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::process::Process;
 
@@ -21,6 +21,8 @@ pub struct Facts {
     pub arguments: Vec<String>,
     /// The user whose rights it has.
     pub user: u32,
+    /// The user that started it; another one than `user` for a program that has the rights of its file's owner.
+    pub real_user: u32,
     /// Its control group in the hierarchy of version 2, or else in systemd's own: "/system.slice/redis.service".
     pub cgroup: String,
     /// The unit of the system's service manager that it belongs to: "redis.service", "user@1000.service".

@@ -1,6 +1,6 @@
 //! What a system makes of how a command is to be started.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 /// What a command is started with beside its cpus and its memory.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,7 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 
 use super::missing::{Never, gap};
 pub use crate::values::affinity_events::{AffinityEvent, Author};

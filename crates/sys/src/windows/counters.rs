@@ -1,6 +1,6 @@
 //! Hardware cycle counters of the calling thread.
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 
 use super::missing::Never;
 

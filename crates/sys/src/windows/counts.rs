@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use corewise_model::Gap;
-use corewise_model::survey::{Count, Counted};
+use corewise_machine::Gap;
+use corewise_machine::counts::{Count, Counted};
 use windows_sys::Wdk::System::SystemInformation::NtQuerySystemInformation;
 use windows_sys::Win32::System::WindowsProgramming::SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION;
 
@@ -225,6 +225,6 @@ mod tests {
     #[test]
     fn every_cpu_has_times() {
         let now = KernelCounts::now();
-        assert_eq!(now.cpus.keys().copied().collect::<corewise_model::CpuSet>(), NUMBERING.online());
+        assert_eq!(now.cpus.keys().copied().collect::<corewise_machine::CpuSet>(), NUMBERING.online());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessAffinityMask};
 
 use super::handle::{Handle, checked};

@@ -3,9 +3,8 @@
 use std::io;
 use std::marker::PhantomData;
 
-use corewise_model::Gap;
-use corewise_model::event::Event;
-use corewise_model::stall::EventSource;
+use corewise_machine::Gap;
+use corewise_machine::event::{Event, EventSource};
 
 use super::missing::{Never, answers, missing};
 use super::process::Process;

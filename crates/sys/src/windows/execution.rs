@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Threading::GetProcessTimes;
 
 use super::handle::Handle;
@@ -25,18 +25,20 @@ pub use crate::values::execution::{
 };
 use crate::values::written::Written;
 
-/// What was written is handed on so often. The end of the command is noticed at once.
+/// The output is handed on so often. The end of the command is noticed at once.
 const LOOK: Duration = Duration::from_millis(20);
 /// So often it is seen whether all have ended that outlive the command.
 const SOON: Duration = Duration::from_millis(1);
 /// Who wakes up so much later than was asked for was stopped meanwhile.
 const HELD: Duration = Duration::from_millis(250);
+/// Bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
 /// The pipe is read until all who could write are gone; so long at most after they were ended.
 const LAST_READ: Duration = Duration::from_secs(2);
 
 impl Execution<'_> {
     /// Which cpus threads are on is not seen, no clock rate is estimated, and who is to end is ended without being asked to.
-    pub fn run(&self, line: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
+    pub fn run(&self, receive: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
         if self.follow.is_some() {
             return Err(unavailable());
         }
@@ -55,18 +57,18 @@ impl Execution<'_> {
         drop(command);
         thread::spawn(move || read(reader, &sender));
         let mut running = Running { child, job, written, text: Written::default(), began, was_held: false, looks };
-        let (end, wall) = running.attend(self, line)?;
+        let (end, wall) = running.attend(self, receive)?;
         let left_behind = running.job.processes();
         running.job.end();
         while let Ok(bytes) = running.written.recv_timeout(LAST_READ) {
-            running.text.add(&bytes, line);
+            running.add(&bytes, receive);
         }
-        running.text.end(line);
         Ok(Executed {
             end,
             wall,
             was_held: running.was_held,
             usage: running.usage(),
+            supervisor_s: 0.0,
             observed: std::mem::take(&mut running.looks.observed),
             migrations: None,
             gigahertz: None,
@@ -80,7 +82,7 @@ impl Execution<'_> {
 
 /// Reads to the end, for as long as somebody wants it.
 fn read(mut reader: PipeReader, sender: &Sender<Vec<u8>>) {
-    let mut buffer = [0; 16 << 10];
+    let mut buffer = vec![0; READ_BYTES];
     while let Ok(size) = reader.read(&mut buffer) {
         if size == 0 || sender.send(buffer[..size].to_vec()).is_err() {
             return;
@@ -134,7 +136,7 @@ struct Running {
 
 impl Running {
     /// Waits for the end of the command, and for that of its descendants as long as is usual; how it ended, and after how long.
-    fn attend(&mut self, execution: &Execution<'_>, line: &mut dyn FnMut(&[u8])) -> io::Result<(End, Duration)> {
+    fn attend(&mut self, execution: &Execution<'_>, receive: &mut dyn FnMut(&[u8])) -> io::Result<(End, Duration)> {
         let deadline = execution.timeout.map(|timeout| self.began + timeout);
         let early = || {
             if execution.is_to_end() {
@@ -149,10 +151,10 @@ impl Running {
             let at = self.began.elapsed();
             if has_ended {
                 let status = self.child.wait()?.code().unwrap_or(-1);
-                let wall = self.outlived(at, execution.patience.max(at / 10), &early, line);
+                let wall = self.outlived(at, execution.patience.max(at / 10), &early, receive);
                 return Ok((End::Exited(status), wall));
             }
-            self.take(line);
+            self.take(receive);
             self.looks.look_in_time(&self.job);
             if let Some(why) = early() {
                 self.job.end();
@@ -168,7 +170,7 @@ impl Running {
         command: Duration,
         patience: Duration,
         is_over: &dyn Fn() -> Option<End>,
-        line: &mut dyn FnMut(&[u8]),
+        receive: &mut dyn FnMut(&[u8]),
     ) -> Duration {
         let mut last = command;
         while self.job.processes() > 0 {
@@ -176,16 +178,21 @@ impl Running {
                 return command;
             }
             thread::sleep(SOON);
-            self.take(line);
+            self.take(receive);
             last = self.began.elapsed();
         }
         last
     }
 
-    fn take(&mut self, line: &mut dyn FnMut(&[u8])) {
+    fn take(&mut self, receive: &mut dyn FnMut(&[u8])) {
         while let Ok(bytes) = self.written.try_recv() {
-            self.text.add(&bytes, line);
+            self.add(&bytes, receive);
         }
+    }
+
+    fn add(&mut self, bytes: &[u8], receive: &mut dyn FnMut(&[u8])) {
+        self.text.add(bytes);
+        receive(bytes);
     }
 
     /// What the job was accounted for; the command alone where a job is not.

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use windows_sys::Win32::Foundation::{ERROR_IO_PENDING, ERROR_LOCK_VIOLATION};
 use windows_sys::Win32::Security::{DACL_SECURITY_INFORMATION, GetKernelObjectSecurity, OWNER_SECURITY_INFORMATION};
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_LIST_DIRECTORY, FILE_READ_ATTRIBUTES,
-    FILE_SHARE_READ, FILE_SHARE_WRITE, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, READ_CONTROL,
-    UnlockFileEx,
+    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT, FILE_LIST_DIRECTORY,
+    FILE_READ_ATTRIBUTES, FILE_SHARE_READ, FILE_SHARE_WRITE, GetFileInformationByHandle, LOCKFILE_EXCLUSIVE_LOCK,
+    LOCKFILE_FAIL_IMMEDIATELY, LockFileEx, READ_CONTROL, UnlockFileEx,
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
 
@@ -19,6 +19,7 @@ use super::handle::checked;
 use super::missing::answers;
 use super::users;
 use crate::access_list::{self, Foreign};
+use crate::values::folder_handle::{FileIdentity, FoundFile};
 
 /// The largest access list is 64 KiB, and comes with an owner.
 const LARGEST_DESCRIPTOR_BYTES: usize = (64 << 10) + 256;
@@ -29,24 +30,29 @@ pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)
 }
 
-pub fn create_new_private(file: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).open(file)
-}
-
 answers! {
     fn make_private(&Path) -> io::Result<()> = Ok(());
     fn make_readable(&File) -> io::Result<()> = Ok(());
     fn is_of_this_user(&Path) -> bool = true;
 }
 
-/// Who may change a file or folder besides this user, administrators and the system.
-pub fn writers(path: &Path) -> io::Result<Option<String>> {
-    others_with(&opened_to_ask(path, true)?, access_list::WRITE)
-}
-
-/// The same of an open file.
+/// Who may change an open file or folder besides this user, administrators and the system.
 pub fn writers_of(file: &File) -> io::Result<Option<String>> {
     others_with(file, access_list::WRITE)
+}
+
+/// Which file an open one is: its volume, and its number there.
+pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
+    let mut found = BY_HANDLE_FILE_INFORMATION::default();
+    // SAFETY: the kernel fills the structure.
+    checked(unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut found) })?;
+    let number = u64::from(found.nFileIndexHigh) << 32 | u64::from(found.nFileIndexLow);
+    Ok(FileIdentity { volume: found.dwVolumeSerialNumber.into(), number })
+}
+
+/// Looks at an open file: which it is, and who may write it.
+pub fn look_at(file: &File) -> io::Result<FoundFile> {
+    Ok(FoundFile { identity: identity_of(file)?, metadata: file.metadata()?, writers: writers_of(file)? })
 }
 
 /// Who has one of some rights to an open file or folder, besides this user, administrators and the system.
@@ -131,10 +137,6 @@ pub fn usual_folder() -> Option<PathBuf> {
 /// Rules of the system have no folder here yet.
 pub fn system_settings() -> Option<PathBuf> {
     None
-}
-
-pub fn open_itself(file: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(file)
 }
 
 pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {

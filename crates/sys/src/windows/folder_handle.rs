@@ -4,24 +4,32 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt as _;
-use std::os::windows::io::AsRawHandle as _;
 use std::path::{Path, PathBuf};
 
-use windows_sys::Win32::Storage::FileSystem::{
-    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_OPEN_REPARSE_POINT, GetFileInformationByHandle,
-};
+use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_OPEN_REPARSE_POINT;
 
-use super::files::{held_folder, opened_to_ask, others_with, writers_of};
-use super::handle::checked;
+use super::files::{held_folder, identity_of, look_at, opened_to_ask, others_with, writers_of};
 use super::missing::missing;
 use crate::access_list;
-pub use crate::values::folder_handle::{FolderError, KernelFiles};
+pub use crate::values::folder_handle::{FileIdentity, FileSharing, FolderError, FoundFile, KernelFiles, ReachOptions};
+
+/// As many links are followed at the end of a path.
+const MOST_LINKS: u32 = 40;
+
+/// The folder of a file, held open, and the file's name in it.
+#[derive(Debug)]
+pub struct ReachedFolder {
+    pub folder: FolderHandle,
+    pub name: OsString,
+    pub path: PathBuf,
+    pub strangers: Option<String>,
+}
 
 /// A folder, by its path without links, held open so that neither it nor a folder above it can be renamed.
 #[derive(Debug)]
 pub struct FolderHandle {
     path: PathBuf,
-    _held: File,
+    held: File,
 }
 
 impl FolderHandle {
@@ -32,28 +40,58 @@ impl FolderHandle {
             fs::create_dir_all(path)?;
         }
         let folder = Self::any(path)?;
-        for (steps_up, way) in folder.path.ancestors().enumerate() {
-            let rights = match (steps_up, way.parent()) {
-                (0, _) => access_list::WRITE,
-                (_, Some(_)) => access_list::REPLACE,
-                (_, None) => access_list::REPLACE & !access_list::DELETE,
-            };
+        if let Some(why) = folder.writers()? {
+            return Err(FolderError::Foreign(format!("{} {why}", shown(&folder.path))));
+        }
+        match folder.strangers()? {
+            Some(why) => Err(FolderError::Foreign(why)),
+            None => Ok(folder),
+        }
+    }
+
+    /// Why others may put another folder in the place of this one.
+    fn strangers(&self) -> io::Result<Option<String>> {
+        for way in self.path.ancestors().skip(1) {
+            let is_top = way.parent().is_none();
+            let rights = if is_top { access_list::REPLACE & !access_list::DELETE } else { access_list::REPLACE };
             if let Some(why) = others_with(&opened_to_ask(way, false)?, rights)? {
-                return Err(FolderError::Foreign(format!("{} {why}", shown(way))));
+                return Ok(Some(format!("{} {why}", shown(way))));
             }
         }
-        // What it was reached by while it was held is what it is.
-        if folder.path.canonicalize()? != folder.path {
-            return Err(FolderError::Foreign("another folder was put in its place".to_owned()));
+        // The path by which it was reached while it was held is its own.
+        let is_here = self.path.canonicalize()? == self.path;
+        Ok((!is_here).then(|| "another folder was put in its place".to_owned()))
+    }
+
+    /// Reaches the folder of a file and holds it. No link is followed that others can have made.
+    pub fn reach(path: &Path, options: ReachOptions) -> io::Result<ReachedFolder> {
+        let mut path = std::path::absolute(path)?;
+        for _ in 0..MOST_LINKS {
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+                let folder = Self::any(&path)?;
+                return Ok(ReachedFolder { folder, name: ".".into(), path, strangers: None });
+            };
+            check_links(folder)?;
+            if options.make.is_some() {
+                fs::create_dir_all(folder)?;
+            }
+            let folder = Self::any(folder)?;
+            let place = folder.path.join(name);
+            if !options.follows_last || !place.is_symlink() {
+                let (name, strangers) = (name.to_owned(), folder.strangers()?);
+                return Ok(ReachedFolder { folder, name, path: dunce::simplified(&place).to_owned(), strangers });
+            }
+            check_links(&place)?;
+            path = folder.path.join(place.read_link()?);
         }
-        Ok(folder)
+        Err(io::Error::other("there are too many links on the way"))
     }
 
     pub fn any(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let held = held_folder(&path)?;
         match held.metadata()?.is_dir() {
-            true => Ok(Self { path, _held: held }),
+            true => Ok(Self { path, held }),
             false => Err(io::Error::from(io::ErrorKind::NotADirectory)),
         }
     }
@@ -75,7 +113,36 @@ impl FolderHandle {
     }
 
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
+        self.create_as(name, FileSharing::Private)
+    }
+
+    /// New files have the access list of their folder.
+    pub fn create_as(&self, name: &OsStr, _: FileSharing) -> io::Result<File> {
         options().create_new(true).open(self.path.join(name))
+    }
+
+    pub fn open_to_read(&self, name: &OsStr) -> io::Result<File> {
+        let opened =
+            OpenOptions::new().read(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(self.path.join(name))?;
+        match opened.metadata()?.is_symlink() {
+            true => Err(io::Error::other("it is a link in a folder that others may write in")),
+            false => Ok(opened),
+        }
+    }
+
+    pub fn open_device(&self, _: &OsStr) -> io::Result<File> {
+        Err(io::Error::other("it is not a regular file"))
+    }
+
+    pub fn writers(&self) -> io::Result<Option<String>> {
+        writers_of(&self.held)
+    }
+
+    pub fn find(&self, name: &OsStr) -> io::Result<Option<FoundFile>> {
+        match opened_to_ask(&self.path.join(name), false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            found => look_at(&found?).map(Some),
+        }
     }
 
     pub fn read(&self, name: &str) -> io::Result<String> {
@@ -90,8 +157,11 @@ impl FolderHandle {
         fs::create_dir(self.path.join(name))
     }
 
+    /// Opens a folder in it; a link is not followed.
     pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
-        Self::any(&self.path.join(name))
+        let place = self.path.join(name);
+        let folder = Self::any(&place)?;
+        if place.is_symlink() { Err(io::Error::from(io::ErrorKind::NotADirectory)) } else { Ok(folder) }
     }
 
     pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
@@ -103,13 +173,17 @@ impl FolderHandle {
     }
 
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.replace(from, to)
+    }
+
+    pub fn replace(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         fs::rename(self.path.join(from), self.path.join(to))
     }
 
     /// Whether a name is that of an open file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
         let named = opened_to_ask(&self.path.join(name), false);
-        named.and_then(|named| Ok(identity(&named)? == identity(file)?)).unwrap_or(false)
+        named.and_then(|named| Ok(identity_of(&named)? == identity_of(file)?)).unwrap_or(false)
     }
 
     pub fn has(&self, name: &OsStr) -> bool {
@@ -125,12 +199,18 @@ impl FolderHandle {
     }
 }
 
-/// The volume of a file, and its number there.
-fn identity(file: &File) -> io::Result<(u32, u32, u32)> {
-    let mut found = BY_HANDLE_FILE_INFORMATION::default();
-    // SAFETY: the kernel fills the structure.
-    checked(unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut found) })?;
-    Ok((found.dwVolumeSerialNumber, found.nFileIndexHigh, found.nFileIndexLow))
+/// Refuses a path on which a link lies in a folder that others may write in.
+fn check_links(path: &Path) -> io::Result<()> {
+    for link in path.ancestors().filter(|way| way.is_symlink()) {
+        let Some(folder) = link.parent() else { continue };
+        if let Some(why) = writers_of(&opened_to_ask(folder, true)?)? {
+            let (link, folder) = (shown(link), shown(folder));
+            return Err(io::Error::other(format!(
+                "{link} is a link in a folder that others may write in: {folder} {why}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A path as people write it.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use corewise_model::placement::memory::Mode;
+use corewise_machine::placement::memory::Mode;
 
 use super::missing::missing;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 
 const WHY: &str = "not available on this system yet";
 

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use windows_sys::Win32::Foundation::{ERROR_INVALID_PARAMETER, FILETIME};
 use windows_sys::Win32::System::SystemInformation::GROUP_AFFINITY;
 use windows_sys::Win32::System::Threading::{

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use windows_sys::Wdk::System::SystemInformation::{NtQuerySystemInformation, SystemTimeOfDayInformation};
 use windows_sys::Wdk::System::Threading::{NtQueryInformationProcess, ProcessBasicInformation};
 use windows_sys::Win32::Foundation::FILETIME;
@@ -122,6 +122,7 @@ pub fn process_of(id: u32) -> io::Result<Option<u32>> {
 }
 
 /// Now, as times of processes count.
+#[cfg_attr(not(feature = "changes"), allow(dead_code, reason = "a change says when it was made"))]
 pub fn ticks_since_boot() -> u64 {
     let mut now = FILETIME::default();
     // SAFETY: the call fills the time.

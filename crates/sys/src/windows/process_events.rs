@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 
 use super::missing::{Never, gap};
 pub use crate::values::process_events::{Kind, ProcessEvent};

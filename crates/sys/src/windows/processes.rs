@@ -41,6 +41,7 @@ impl Facts {
 fn facts(id: u32, birth: Birth, process: &Handle) -> io::Result<Facts> {
     let executable = process::executable(process);
     let name = executable.as_ref().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    let user = users::number_of(&users::of_process(process)?);
     Ok(Facts {
         process: Process { id, start_ticks: birth.start_ticks },
         parent: process::parent_of(process, birth.start_ticks),
@@ -52,7 +53,8 @@ fn facts(id: u32, birth: Birth, process: &Handle) -> io::Result<Facts> {
             Err(error) => Executable::Unreadable(error.to_string()),
         },
         arguments: command_line(process).map_or_else(Vec::new, |line| words(&line)),
-        user: users::number_of(&users::of_process(process)?),
+        user,
+        real_user: user,
         cgroup: String::new(),
         unit: None,
         user_unit: None,
@@ -125,6 +127,11 @@ pub fn threads(process: u32) -> Vec<Thread> {
         Some(Thread { identity, name: String::new(), cpus: opened.mask().ok()? })
     };
     seen(process).into_iter().collect()
+}
+
+/// Whether a user is one of the system's services.
+pub fn is_system_user(user: u32) -> bool {
+    users::is_service(user)
 }
 
 /// The name of a user, by the number that users have in this process.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use corewise_model::worth::Ticks;
+use corewise_machine::worth::Ticks;
 
 use super::missing::{Never, missing};
 

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::LazyLock;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use windows_sys::Win32::System::SystemInformation::{
     GetLogicalProcessorInformationEx, GetSystemCpuSetInformation, LOGICAL_PROCESSOR_RELATIONSHIP, RelationAll,
     RelationGroup, RelationNumaNodeEx,

@@ -6,7 +6,7 @@ use std::os::windows::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use windows_sys::Win32::System::Threading::CREATE_SUSPENDED;
 
 use super::attended::attended;

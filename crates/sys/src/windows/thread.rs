@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_model::survey::ThreadUse;
+use corewise_machine::thread::ThreadUse;
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
 use windows_sys::Win32::System::Threading::{

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use corewise_model::watch::ThreadLook;
+use corewise_machine::thread::ThreadLook;
 
 #[derive(Debug)]
 pub struct ThreadReader;

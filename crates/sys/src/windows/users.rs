@@ -61,6 +61,11 @@ pub fn number_of(user: &Sid) -> u32 {
     place as u32
 }
 
+/// Whether a user by that number is one of the system's services.
+pub fn is_service(number: u32) -> bool {
+    NUMBERED.lock().unwrap_or_else(PoisonError::into_inner).get(number as usize).is_some_and(Sid::is_service)
+}
+
 /// The name of a user by that number: the account's, without its domain; the identifier where it has none.
 pub fn name_of(number: u32) -> Option<String> {
     let known = NUMBERED.lock().unwrap_or_else(PoisonError::into_inner).get(number as usize).cloned()?;

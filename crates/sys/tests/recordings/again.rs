@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_sys::record::{Packing, record};
 use corewise_sys::{Root, SysError, topology};
 use libtest_mimic::Failed;

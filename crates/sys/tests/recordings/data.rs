@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_sys::{Root, topology};
 use libtest_mimic::{Failed, Trial};
 

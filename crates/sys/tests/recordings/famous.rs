@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use corewise_model::{CpuSet, Level, Machine, device};
+use corewise_machine::{CpuSet, Level, Machine, device};
+use corewise_model::device_findings;
 use corewise_sys::{Root, topology};
 use libtest_mimic::{Failed, Trial};
 
@@ -281,5 +282,5 @@ fn gpus(machine: &Machine) {
     assert_eq!(told, ["0-15", "0-15", "0-15", "88-103", "88-103", "88-103"]);
     assert_eq!(near("pci:0035:04:00.0").cpus.to_string(), "88-103");
     assert!(device::find(machine, "gpu:6").is_err());
-    assert_eq!(device::findings::findings(machine, &[]).len(), 3, "three are at a package that may not be used");
+    assert_eq!(device_findings::findings(machine, &[]).len(), 3, "three are at a package that may not be used");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use corewise_model::{CpuSet, Machine};
+use corewise_machine::{CpuSet, Machine};
 use libtest_mimic::{Failed, Trial};
 
 use super::data;

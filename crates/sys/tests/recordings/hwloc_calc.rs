@@ -9,7 +9,7 @@ use std::io::{BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use corewise_model::{CpuSet, Machine};
+use corewise_machine::{CpuSet, Machine};
 use libtest_mimic::{Completion, Failed, Trial};
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! What holds on every machine, whatever its source said.
 
-use corewise_model::machine::Object;
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::machine::Object;
+use corewise_machine::{CpuSet, Level, Machine};
 use libtest_mimic::Failed;
 
 /// Checks all that must hold.

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::io::Read as _;
 use std::path::Path;
 
-use corewise_model::{CpuSet, Machine};
+use corewise_machine::{CpuSet, Machine};
 use corewise_sys::record::{Packing, record};
 use corewise_sys::{Root, topology};
 use libtest_mimic::Failed;

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use corewise_model::placement::notation::{Notation, print, read};
-use corewise_model::placement::{Context, parse};
-use corewise_model::simulate::expression;
-use corewise_model::stats::random::Random;
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::generate::expression;
+use corewise_machine::placement::notation::{Notation, print, read};
+use corewise_machine::placement::{Context, parse};
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, Level, Machine};
 use libtest_mimic::Failed;
 
 use super::data;
@@ -24,7 +24,7 @@ pub fn come_back(folder: &Path, name: &str) -> Result<(), Failed> {
 
 /// The same on the machines that are built in.
 pub fn come_back_on_built_in() -> Result<(), Failed> {
-    corewise_model::machine_file::BUILT_IN.iter().try_for_each(|built_in| come_back_on(&built_in.read()?.machine))
+    corewise_machine::machine_file::BUILT_IN.iter().try_for_each(|built_in| come_back_on(&built_in.read()?.machine))
 }
 
 /// The same on any machine.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use corewise_model::placement::{Context, parse};
-use corewise_model::simulate::expression;
-use corewise_model::stats::random::Random;
-use corewise_model::{CpuSet, Machine};
+use corewise_machine::generate::expression;
+use corewise_machine::placement::{Context, parse};
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, Machine};
 use libtest_mimic::Failed;
 
 use crate::data;
@@ -23,7 +23,7 @@ pub fn check(folder: &Path, name: &str) -> Result<(), Failed> {
 
 /// The same on the machines that are built in.
 pub fn check_built_in() -> Result<(), Failed> {
-    for built_in in corewise_model::machine_file::BUILT_IN {
+    for built_in in corewise_machine::machine_file::BUILT_IN {
         let mut machine = built_in.read()?.machine;
         (machine.allowed, machine.isolated) = (machine.online.clone(), CpuSet::new());
         check_machine(&machine, EXPRESSIONS)?;

@@ -4,9 +4,9 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
-use corewise_model::machine_file::{BUILT_IN, Found, find, parse};
-use corewise_model::placement::notation::{self, Notation};
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::machine_file::{BUILT_IN, Found, find, parse};
+use corewise_machine::placement::notation::{self, Notation};
+use corewise_machine::{CpuSet, Level, Machine};
 use corewise_sys::{Root, topology};
 use libtest_mimic::{Failed, Trial};
 
@@ -102,7 +102,7 @@ fn same(machine: &Machine, back: &Machine, written: &Written) -> Result<(), Stri
         false => Err(format!("{what}: {expected} became {found}")),
     };
     let caches = |machine: &Machine, there: &dyn Fn(&CpuSet) -> CpuSet| {
-        let cache = |cache: &corewise_model::machine::Cache| {
+        let cache = |cache: &corewise_machine::machine::Cache| {
             (cache.level, cache.kind, there(&cache.cpus), cache.size_bytes.map(writer::size))
         };
         let mut caches: Vec<_> = machine.caches.iter().map(cache).collect();
@@ -120,7 +120,7 @@ fn same(machine: &Machine, back: &Machine, written: &Written) -> Result<(), Stri
     equal("kinds", kinds(machine, &there), kinds(back, &CpuSet::clone))?;
     let nodes = |machine: &Machine, there: &dyn Fn(&CpuSet) -> CpuSet| {
         let node =
-            |node: &corewise_model::machine::Node| (node.number, there(&node.cpus), node.memory_bytes == Some(0));
+            |node: &corewise_machine::machine::Node| (node.number, there(&node.cpus), node.memory_bytes == Some(0));
         format!("{:?}", machine.nodes.iter().map(node).collect::<Vec<_>>())
     };
     equal("nodes", nodes(machine, &there), nodes(back, &CpuSet::clone))?;

@@ -137,7 +137,7 @@ fn minmod(a: f64, b: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::stats::random::Random;
+    use corewise_machine::random::Random;
 
     use super::*;
 

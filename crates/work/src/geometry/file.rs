@@ -3,16 +3,13 @@
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
-use corewise_sys::input::Input;
+use corewise_sys::input::{Input, InputKind};
 use glam::Vec3A;
 use ply_rs_bw::parser::Parser;
 use ply_rs_bw::ply::{Property, PropertyAccess, PropertyAccessResult};
 
 use super::Mesh;
 use crate::Error;
-
-/// The largest file that is read, in bytes.
-const MOST_BYTES: u64 = 2 << 30;
 
 /// The mesh in a file; which kind it is of is seen by its first bytes. Polygons are divided into triangles from their first corner; what else
 /// is in the file (normals, colours, materials, lines) is not looked at.
@@ -21,7 +18,7 @@ const MOST_BYTES: u64 = 2 << 30;
 /// [`Error::Input`] where it cannot be read, is neither, is damaged, or holds no triangle.
 pub fn read(path: &Path) -> Result<Mesh, Error> {
     let wrong = |why: String| Error::Input { what: path.display().to_string(), why };
-    let open = || Input::open(path, MOST_BYTES).map_err(|error| wrong(error.to_string()));
+    let open = || Input::open(path, InputKind::WorkloadMesh).map_err(|error| wrong(error.to_string()));
     let mut start = Vec::new();
     open()?.take(4).read_to_end(&mut start).map_err(|error| wrong(error.to_string()))?;
     let file = BufReader::new(open()?);

@@ -3,14 +3,13 @@
 use std::io::{Cursor, Read as _};
 use std::path::Path;
 
-use corewise_model::stats::random::Random;
-use corewise_sys::input::Input;
+use corewise_machine::random::Random;
+use corewise_sys::input::{Input, InputKind};
 use png::{ColorType, Decoder, Transformations};
 
 use crate::Error;
 
 /// The largest file that is read, in bytes.
-const LARGEST_BYTES: u64 = 1 << 30;
 
 /// Results and what lies between passes take about 60 bytes for each pixel.
 const MOST_PIXELS: usize = 1 << 24;
@@ -64,7 +63,7 @@ impl Picture {
         let what = path.display().to_string();
         let wrong = |why: String| Error::Input { what: what.clone(), why };
         let mut packed = Vec::new();
-        let file = Input::open(path, LARGEST_BYTES).map_err(|error| wrong(error.to_string()));
+        let file = Input::open(path, InputKind::WorkloadPicture).map_err(|error| wrong(error.to_string()));
         file?.read_to_end(&mut packed).map_err(|error| wrong(error.to_string()))?;
         let mut decoder = Decoder::new(Cursor::new(packed));
         decoder.set_transformations(Transformations::normalize_to_color8());

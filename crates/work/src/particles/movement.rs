@@ -5,7 +5,7 @@
 
 use std::f64::consts::TAU;
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 
 /// A way to step, and how a walk of such steps is made.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::{affinity, ipc};
 
 use super::By;

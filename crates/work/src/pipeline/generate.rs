@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 
 use super::stage::{Tallies, Tally};
 

@@ -4,13 +4,12 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_sys::input::Input as File;
+use corewise_sys::input::{Input as File, InputKind};
 
 use super::generate;
 use super::stage::parse;
 use crate::Error;
 
-const LARGEST_BYTES: usize = 256 << 20;
 const LONGEST_LINE_BYTES: usize = 64 << 10;
 
 /// Lines of JSON in memory, one at least.
@@ -45,7 +44,7 @@ impl Input {
         let name = path.display().to_string();
         let wrong = |why: String| Error::Input { what: name.clone(), why };
         let mut text = Vec::new();
-        let mut file = File::open(path, LARGEST_BYTES as u64).map_err(|error| wrong(error.to_string()))?;
+        let mut file = File::open(path, InputKind::WorkloadLines).map_err(|error| wrong(error.to_string()))?;
         file.read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
         let input = Self::new(text, Some(name))?;
         for line in 0..input.lines() {

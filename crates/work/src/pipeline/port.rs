@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use corewise_model::links::Slots;
+use corewise_machine::ring::Slots;
 use corewise_sys::ring;
 use crossbeam_channel::{Receiver, Sender, bounded};
 

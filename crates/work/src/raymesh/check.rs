@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 
 use super::plan::Plan;
 use super::scene::{Scene, rays, trace};

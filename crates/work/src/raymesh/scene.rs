@@ -1,6 +1,6 @@
 //! A floor, a mesh over it, and three lights above.
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 use glam::Vec3A;
 
 use super::plan::Plan;

@@ -2,8 +2,8 @@
 
 use std::thread::{Builder, scope};
 
-use corewise_model::placement::memory::Mode;
-use corewise_model::{CpuSet, Machine};
+use corewise_machine::placement::memory::Mode;
+use corewise_machine::{CpuSet, Machine};
 use corewise_sys::affinity;
 use corewise_sys::memory_policy::{self, Policy};
 use corewise_sys::{Root, topology};

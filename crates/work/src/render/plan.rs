@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 use glam::Vec3A;
 
 use super::Options;

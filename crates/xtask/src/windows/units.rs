@@ -10,7 +10,7 @@ use crate::programs::{self, How};
 use crate::setup::{WINDOWS, WINE};
 use crate::summary::Summary;
 
-/// The crates whose tests meet the system; `model` is the same everywhere, and tested for minutes.
+/// The crates whose tests meet the system; `machine` and `model` are the same everywhere, and `model` is tested for minutes.
 const PACKAGES: [&str; 6] =
     ["corewise", "corewise-keep", "corewise-lab", "corewise-store", "corewise-sys", "corewise-work"];
 /// Tests that are not run, by parts of their names, and why.

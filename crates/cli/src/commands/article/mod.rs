@@ -7,11 +7,14 @@ pub mod screen;
 
 use std::path::Path;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_model::article::{Article, BUILT_IN};
-use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::file_place::FileOrigin;
+use corewise_sys::input::{Input, InputKind};
 use serde_json::Value;
 
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::itself::Itself;
 use crate::shell::machine::this_machine;
@@ -24,7 +27,7 @@ use document::{ArticlesDocument, Made, MadeStep};
 use screen::{foot, head, list, step as step_head};
 
 impl Run for ArticleArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>(&[])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let Some(name) = &self.name else {
@@ -34,15 +37,17 @@ impl Run for ArticleArguments {
             show(settings, || ArticlesDocument::new(false, &unmade), || list(&articles, settings.width))?;
             return Ok(Exit::Done);
         };
-        let (texts, writers) = texts(name)?;
+        let (texts, origin) = texts(name)?;
         if self.print {
             let all: Vec<&str> = texts.iter().map(|(_, text)| text.trim_end()).collect();
             return print_text(&all.join("\n\n")).map(|()| Exit::Done);
         }
         let articles: Vec<Article> = texts.iter().map(|(name, text)| read(name, text)).collect::<Result<_, _>>()?;
         let steps = articles.iter().flat_map(|article| &article.steps);
-        let (content, lines) = (texts[0].1.as_bytes(), steps.map(|step| step.command.join(" ")).collect());
-        Commands { file: Path::new(name), writers, content, lines }.check(settings)?;
+        if let Some(origin) = &origin {
+            let (content, lines) = (texts[0].1.as_bytes(), steps.map(|step| step.command.join(" ")).collect());
+            Commands { file: Path::new(name), origin, imported: None, content, lines }.check(settings)?;
+        }
         let making = Making { machine: this_machine()?, quick: self.quick, itself: Itself::new(settings)?, settings };
         let mut made = Vec::new();
         for article in &articles {
@@ -61,8 +66,8 @@ impl Run for ArticleArguments {
 /// An article's name and its text.
 type Text = (String, String);
 
-/// The texts of what was named, each with its name; and who else can have written them, as [`Input::writers`] says.
-fn texts(name: &str) -> Result<(Vec<Text>, Option<String>), Failure> {
+/// The texts of what was named, each with its name; and the file that they were read from, if any.
+fn texts(name: &str) -> Result<(Vec<Text>, Option<FileOrigin>), Failure> {
     let held: Vec<Text> = BUILT_IN
         .iter()
         .filter(|(held, _)| name == "all" || name == *held)
@@ -71,18 +76,18 @@ fn texts(name: &str) -> Result<(Vec<Text>, Option<String>), Failure> {
     if !held.is_empty() {
         return Ok((held, None));
     }
-    let read = Input::open(Path::new(name), SETTINGS_BYTES).and_then(|input| Ok((input.writers(), input.text()?)));
-    let (writers, text) = read.map_err(|error| {
+    let read = Input::open(Path::new(name), InputKind::Article).and_then(Input::text_with_origin);
+    let (text, origin) = read.map_err(|error| {
         let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
         Failure::usage(error).next(format!("Built-in articles: {}. Others are files.", names.join(", ")))
     })?;
-    Ok((vec![(name.to_owned(), text)], writers))
+    Ok((vec![(name.to_owned(), text)], Some(origin)))
 }
 
 fn read(name: &str, text: &str) -> Result<Article, Failure> {
     Article::parse(text).map_err(|error| {
         Failure::usage(format!("the article {name}: {error}"))
-            .next("`corewise article core0 --print` shows an example.")
+            .next(format!("{} shows an example.", suggestion::mention(&suggested_command::article_printed())))
     })
 }
 

@@ -1,11 +1,13 @@
 //! Articles: their list, what stands before and behind their steps, and what was made as a value.
 
+use corewise_machine::suggested_command;
 use corewise_model::article::Article;
 
 use super::document::{Made, MadeStep};
+use crate::draw::suggestion;
+use crate::draw::suggestion::{in_shell, words_in_shell};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
-use crate::shell::tip::{in_shell, words_in_shell};
 
 /// The columns of a name in the list.
 const NAME_WIDTH: usize = 10;
@@ -26,7 +28,16 @@ pub fn list(articles: &[Article], width: usize) -> Screen {
         screen.extend(wrap(&line, width, NAME_WIDTH));
         screen.extend(wrap(&Line::new().faint(&article.source).indented(NAME_WIDTH), width, NAME_WIDTH));
     }
-    screen.block(wrap(&Line::new().plain("corewise article NAME [--quick]; corewise article all"), width, 2));
+    screen.block(wrap(
+        &Line::new().plain(format!(
+            "{}; {}; {}",
+            suggestion::typed(&suggested_command::article()),
+            suggestion::typed(&suggested_command::article_quickly()),
+            suggestion::typed(&suggested_command::article_all())
+        )),
+        width,
+        2,
+    ));
     screen
 }
 

@@ -10,9 +10,10 @@ use std::path::Path;
 
 use clap::Parser;
 use corewise_lab::watch;
-use corewise_model::placement::notation::{self, Notation};
-use corewise_model::stall::EventSource;
-use corewise_model::{Gap, Level, Machine};
+use corewise_machine::event::EventSource;
+use corewise_machine::placement::notation::{self, Notation};
+use corewise_machine::suggested_command;
+use corewise_machine::{Gap, Level, Machine};
 use corewise_sys::Root;
 use corewise_sys::change::{Meanwhile, left_in};
 use corewise_sys::clock::{Clock, Source};
@@ -20,12 +21,13 @@ use corewise_sys::condition::Condition;
 use corewise_sys::counters::CycleCounter;
 use corewise_sys::counts::{KernelCounts, Kind};
 
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, opened};
 use crate::shell::machine::this_machine;
 use crate::shell::output::show;
 use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::{History, MOVED_BY, Settings};
+use crate::shell::settings::{History, Settings};
 use document::{Check, DoctorDocument, State};
 use screen::screen;
 
@@ -38,7 +40,7 @@ const RESTLESS_LOAD: f64 = 0.25;
 pub struct DoctorArguments {}
 
 impl Run for DoctorArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<DoctorDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<DoctorDocument<'_>>(&["doctor"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let machine = this_machine()?;
@@ -173,7 +175,7 @@ fn interrupts(uncounted: &[(Kind, Gap)]) -> Vec<Check> {
 /// How many changes that `corewise irq` made to stay are in force, by the journals in a folder.
 fn moved_interrupts(folder: &Path) -> usize {
     let found = left_in(folder).unwrap_or_default();
-    let kept = found.iter().flatten().filter(|left| left.kept_by() == Some(MOVED_BY));
+    let kept = found.iter().flatten().filter(|left| left.kept_by() == Some(&suggested_command::irq().line()));
     // As it is now: of an interrupt that was moved twice the later move is in force.
     kept.flat_map(|left| left.preview(&mut Meanwhile::default())).filter(|undone| undone.outcome.is_reverted()).count()
 }
@@ -185,12 +187,18 @@ fn moved(root: &Root, moved: usize) -> Option<Check> {
     let balanced = balancer.map_or("", |_| "; irqbalance is running and may move interrupts");
     let given = match moved {
         0 if balancer.is_none() => return None,
-        0 => return Some(check(WHAT, State::Good, format!("`corewise irq` has moved none{balanced}"))),
+        0 => {
+            return Some(check(
+                WHAT,
+                State::Good,
+                format!("{} has moved none{balanced}", suggestion::mention(&suggested_command::irq())),
+            ));
+        }
         1 => "1 interrupt was moved".to_owned(),
         _ => format!("{moved} interrupts were moved"),
     };
-    let why = format!("{given} to other cpus by `corewise irq`{balanced}");
-    Some(check(WHAT, State::Note, why).cured_by("corewise undo"))
+    let why = format!("{given} to other cpus by {}{balanced}", suggestion::mention(&suggested_command::irq()));
+    Some(check(WHAT, State::Note, why).cured_by(suggestion::typed(&suggested_command::undo())))
 }
 
 fn stolen_time(condition: &Condition, machine: &Machine, found: &Found) -> Check {
@@ -256,8 +264,12 @@ fn siblings(condition: &Condition, machine: &Machine) -> Check {
     if threads < 2 {
         return check(WHAT, State::Good, format!("a core has one cpu{control}"));
     }
-    check(WHAT, State::Note, format!("a core has {threads} cpus{control}: work on one slows the other"))
-        .cured_by("corewise survey --cpus LIST with one cpu of each core keeps siblings idle")
+    check(WHAT, State::Note, format!("a core has {threads} cpus{control}: work on one slows the other")).cured_by(
+        format!(
+            "{} with one cpu of each core keeps siblings idle",
+            suggestion::typed(&suggested_command::survey_of_cpus("LIST"))
+        ),
+    )
 }
 
 fn hypervisor(machine: &Machine) -> Option<Check> {

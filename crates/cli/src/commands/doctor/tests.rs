@@ -1,6 +1,6 @@
 //! The doctor's words for a guest with many gaps, and for a desktop with none.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use insta::assert_snapshot;
 
 use super::*;

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
+use crate::commands::KINDS;
 use crate::shell::artifact::Form;
 use crate::shell::values::between;
 
@@ -38,9 +40,14 @@ pub struct ListArguments {
     /// Include results of other machines
     #[arg(long)]
     pub all: bool,
-    /// Only one kind: survey, experiment or links
-    #[arg(long, value_name = "KIND")]
+    /// Only one kind
+    #[arg(long, value_name = "KIND", value_parser = kind_names(), ignore_case = true)]
     pub kind: Option<String>,
+}
+
+/// Parser of the names of the kinds that are stored.
+fn kind_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(KINDS.iter().map(|kind| kind.name))
 }
 
 /// A command of `history`.
@@ -51,16 +58,6 @@ pub enum HistoryCommand {
     /// Show a stored survey, experiment or map again, with its conclusions recomputed
     Show {
         /// Its number, as `history list` shows it
-        #[arg(value_name = "N")]
-        number: i64,
-        /// In which form.
-        #[command(flatten)]
-        form: Form,
-    },
-    /// Show a stored experiment: an old spelling of `show`
-    #[command(hide = true)]
-    Experiment {
-        /// Its number, or the one that it had among experiments
         #[arg(value_name = "N")]
         number: i64,
         /// In which form.
@@ -81,6 +78,9 @@ pub enum HistoryCommand {
         /// The page
         #[arg(value_name = "FILE")]
         file: PathBuf,
+        /// Print the results of a page on standard input in every form, within limits of memory and time, and store nothing
+        #[arg(long, hide = true)]
+        rehearse: bool,
     },
     /// Delete results by number; the list keeps a line with number, kind and dates
     Delete {

@@ -6,8 +6,7 @@ mod import;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use corewise_model::Artifact as _;
-use corewise_model::conducted::Conducted;
+use corewise_machine::suggested_command;
 use corewise_model::keep::Rule;
 use corewise_store::{Entry, Store};
 use jiff::tz::TimeZone;
@@ -15,11 +14,12 @@ use jiff::tz::TimeZone;
 use super::KINDS;
 use crate::draw::entries::table;
 use crate::draw::number::count;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::artifact::{Form, Kind};
 use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, existing, number_now, to_write};
+use crate::shell::history::{broken, existing, to_write};
 use crate::shell::list::{HistoryDocument, list};
 use crate::shell::machine::this_machine;
 use crate::shell::output::{say, show as print};
@@ -29,12 +29,12 @@ use crate::shell::settings::Settings;
 use arguments::{HistoryArguments, HistoryCommand, ListArguments};
 use document::DeletionDocument;
 
-/// What makes a first entry.
-const FIRST: &str = "Make a survey with `corewise`";
-
 impl Run for HistoryArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<HistoryDocument<'_>>, document::<DeletionDocument<'_>>, document::<import::ImportDocument>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<HistoryDocument<'_>>(&["history", "history --kind survey"]),
+        document::<DeletionDocument<'_>>(&["history prune --older-than 1s --dry-run"]),
+        document::<import::ImportDocument>(&["history import page.html"]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let both = |own: ListArguments| ListArguments {
@@ -44,18 +44,16 @@ impl Run for HistoryArguments {
         match self.command.unwrap_or_else(|| HistoryCommand::List(ListArguments::default())) {
             HistoryCommand::List(own) => {
                 let ListArguments { all, kind } = both(own);
-                list(kind.as_deref(), all, settings)
+                let known = KINDS.iter().find(|known| kind.as_deref() == Some(known.name));
+                let first = known.map_or_else(suggested_command::first_survey, |known| (known.first)());
+                list(kind.as_deref(), first, all, settings)
             }
-            HistoryCommand::Show { number, form } => show(&existing(settings, FIRST)?, number, &form, settings),
-            HistoryCommand::Experiment { number, form } => {
-                let store = existing(settings, "Make one with `corewise try`")?;
-                let number = number_now(&store, Conducted::KIND, number)?;
-                say(&format!("note: `corewise history show {number}` is the new spelling"));
-                store.get::<Conducted>(number).map_err(broken)?;
-                show(&store, number, &form, settings)
+            HistoryCommand::Show { number, form } => {
+                show(&existing(settings, &suggested_command::first_survey())?, number, &form, settings)
             }
             HistoryCommand::Compare { before, after } => compare(before, after, settings),
-            HistoryCommand::Import { file } => import::import(&file, settings),
+            HistoryCommand::Import { rehearse: true, .. } => import::rehearse(settings),
+            HistoryCommand::Import { file, .. } => import::import(&file, settings),
             HistoryCommand::Delete { numbers } => delete(&numbers, settings),
             HistoryCommand::Prune { older_than, dry_run, list } => prune(older_than, dry_run, &both(list), settings),
         }
@@ -96,13 +94,16 @@ fn rests_on(rule: &Rule, numbers: &[i64]) -> bool {
 
 /// Says what changed between two of a kind.
 fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> {
-    let store = existing(settings, FIRST)?;
+    let store = existing(settings, &suggested_command::first_survey())?;
     let of = |number| store.entry(number).map_err(broken);
     let (earlier, later) = (of(before)?, of(after)?);
     if earlier.kind != later.kind {
         let what =
             format!("number {before} is of the kind {}, and number {after} of the kind {}", earlier.kind, later.kind);
-        return Err(Failure::usage(what).next("Compare two of one kind; `corewise history` lists them."));
+        return Err(Failure::usage(what).next(format!(
+            "Compare two of one kind; {} lists them.",
+            suggestion::mention(&suggested_command::history())
+        )));
     }
     (kind_of(&earlier)?.compare)(&store, [before, after], settings)
 }
@@ -111,7 +112,7 @@ fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> 
 fn delete(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
     unless_evidence(numbers, settings)?;
     // Closed before it is written to: whoever closes it last tidies it up, and a reader may not.
-    let path = existing(settings, FIRST)?.path().to_owned();
+    let path = existing(settings, &suggested_command::first_survey())?.path().to_owned();
     let deleted = to_write(&path, settings).and_then(|mut store| store.delete(numbers)).map_err(broken)?;
     print_deleted(&deleted, false, settings)
 }
@@ -138,7 +139,7 @@ fn unless_evidence(numbers: &[i64], settings: &Settings) -> Result<(), Failure> 
 
 /// Deletes what is older than some time.
 fn prune(older_than: Duration, dry_run: bool, list: &ListArguments, settings: &Settings) -> Result<(), Failure> {
-    let store = existing(settings, FIRST)?;
+    let store = existing(settings, &suggested_command::first_survey())?;
     let fingerprint = if list.all { None } else { Some(this_machine()?.fingerprint()) };
     let before = SystemTime::now().checked_sub(older_than).and_then(|moment| moment.duration_since(UNIX_EPOCH).ok());
     let before = before.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));

@@ -9,7 +9,7 @@ use crate::shell::values::between;
 
 pub const AFTER: &str = "Examples:
   corewise irq                           where each device's interrupts go, and how often
-  corewise irq --for 10s                 counts for longer
+  corewise irq --budget 10s              counts for longer
   corewise irq --away-from 3 --dry-run   shows what would move to keep cpu 3 free of them
   corewise irq --away-from llc:0         moves them away from the cpus of a last-level cache
   corewise irq --near eth0 --dry-run     shows what would move so that a card's interrupts go to its own node
@@ -37,8 +37,8 @@ pub struct IrqArguments {
     #[arg(long, requires = "moving")]
     pub dry_run: bool,
     /// How long to count interrupts, such as 500ms or 10s [default: 1s]
-    #[arg(long = "for", value_name = "DURATION", value_parser = between("100ms", "1h"), conflicts_with = "moving")]
-    pub counting: Option<Duration>,
+    #[arg(long, value_name = "DURATION", value_parser = between("100ms", "1h"), conflicts_with = "moving")]
+    pub budget: Option<Duration>,
     /// The machine to look at.
     #[command(flatten)]
     pub machine: MachineArguments,

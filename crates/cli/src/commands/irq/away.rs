@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
-use corewise_model::device::{self, Near};
-use corewise_model::interrupt::away::{Move, NoCpuLeft, Plan, plan};
-use corewise_model::interrupt::near;
-use corewise_model::placement::{Expression, LeftOut, Resolution};
+use corewise_machine::CpuSet;
+use corewise_machine::device::{self, Near};
+use corewise_machine::interrupt::away::{Move, NoCpuLeft, Plan, plan};
+use corewise_machine::interrupt::near;
+use corewise_machine::placement::{Expression, LeftOut, Resolution};
+use corewise_machine::suggested_command;
+use corewise_model::device_findings;
 use corewise_sys::change::Journal;
 use corewise_sys::irq::{self, Arrival, Refusal};
 use corewise_sys::process::is_root;
@@ -18,12 +20,13 @@ use super::document::{AwayReport, Fate, MoveReport};
 use super::screen::away::screen;
 use super::task::{Aim, IrqTask, Moving};
 use crate::draw::printable::named;
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::interruption::Interruption;
 use crate::shell::machine::MachineChoice;
 use crate::shell::output::show;
 use crate::shell::placing::{resolve_elsewhere, resolve_for_all, shortened, with_memory_costs};
-use crate::shell::settings::{MOVED_BY, Settings};
+use crate::shell::settings::Settings;
 
 /// How long interrupts are waited for, and how often it is looked. Most go at once; the others go when they strike next.
 const WAITING: Duration = Duration::from_millis(500);
@@ -99,10 +102,12 @@ fn near_device(name: &str, task: &IrqTask, here: &Here, settings: &Settings) -> 
         return Err(unavailable(&format!("it is not known where it is: {doubt}"))
             .next("Move its interrupts away from some cpus instead, with --away-from."));
     }
-    let own = device::findings::interrupts_of(device, &here.listing.interrupts);
+    let own = device_findings::interrupts_of(device, &here.listing.interrupts);
     if own.is_empty() {
-        return Err(unavailable("no interrupts of it are known")
-            .next("`corewise irq` lists the interrupts; older controllers do not report whose they are."));
+        return Err(unavailable("no interrupts of it are known").next(format!(
+            "{} lists the interrupts; older controllers do not report whose they are.",
+            suggestion::mention(&suggested_command::irq())
+        )));
     }
     let plan = near::plan(&own, &near.cpus, &here.machine).map_err(|error| {
         unavailable(&format!("{error} ({})", near.cpus)).next("Isolated cpus are given no interrupts.")
@@ -147,7 +152,7 @@ fn moved(moving: &Moving, plan: &Plan, settings: &Settings) -> Result<Vec<MoveRe
             Err(error) => not_moved(step, &error, moving)?,
         });
     }
-    journal.keep(MOVED_BY);
+    journal.keep(&suggested_command::irq().line());
     Ok(reports)
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::CpuSet;
-use corewise_model::device::Near;
-use corewise_model::interrupt::away::{Move, Staying};
-use corewise_model::interrupt::device::DeviceInterrupt;
-use corewise_model::placement::LeftOut;
+use corewise_machine::CpuSet;
+use corewise_machine::device::Near;
+use corewise_machine::interrupt::away::{Move, Staying};
+use corewise_machine::interrupt::device::DeviceInterrupt;
+use corewise_machine::placement::LeftOut;
 use corewise_model::survey::devices::DeviceCost;
 use schemars::JsonSchema;
 use serde::Serialize;

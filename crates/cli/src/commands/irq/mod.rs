@@ -9,11 +9,14 @@ pub mod task;
 
 use std::time::{Duration, Instant};
 
-use corewise_model::stall::EventSource;
+use corewise_machine::Machine;
+use corewise_machine::event::EventSource;
+use corewise_machine::suggested_command;
+use corewise_model::Survey;
 use corewise_model::survey::devices::device_costs;
-use corewise_model::{Machine, Survey};
 use corewise_sys::{Root, irq, topology};
 
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::latest_survey;
 use crate::shell::machine::{self, MachineChoice, is_machine_file};
@@ -26,7 +29,11 @@ use screen::screen;
 use task::IrqTask;
 
 impl Run for IrqArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<IrqDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<IrqDocument<'_>>(&[
+        "irq --machine interrupts.txt",
+        "irq --machine interrupts.txt --away-from 1 --dry-run",
+        "irq --machine devices.txt --near eth0 --dry-run",
+    ])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&IrqTask::new(self)?, settings)
@@ -80,10 +87,8 @@ fn root(choice: &MachineChoice) -> Result<Root, Failure> {
         MachineChoice::File(path) if !is_machine_file(path) => {
             Root::open(path).map_err(|error| machine::unreadable(&error))
         }
-        _ => {
-            Err(Failure::usage("a described machine has no interrupts")
-                .next("Use a recording made by `corewise record`."))
-        }
+        _ => Err(Failure::usage("a described machine has no interrupts")
+            .next(format!("Use a recording made by {}.", suggestion::mention(&suggested_command::record())))),
     }
 }
 

@@ -7,12 +7,14 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corewise_model::CpuSet;
-use corewise_model::interrupt::device::{DeviceInterrupt, Mobility};
+use corewise_machine::CpuSet;
+use corewise_machine::interrupt::device::{DeviceInterrupt, Mobility};
+use corewise_machine::suggested_command;
 
 use super::document::Listing;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal, whole};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, unbroken, wrap};
 use groups::{Group, Named, groups};
@@ -32,8 +34,10 @@ pub fn screen(listing: &Listing, width: usize) -> Screen {
     screen.extend(wrap(&Line::new().strong("Device interrupts").plain(glued(&counted)), width, 2));
     screen.block(table(listing, width));
     screen.block(meanings(&listing.interrupts, width));
-    let own = "Each cpu's own interrupts (its timer, calls from other cpus) cannot be moved and are not listed; \
-        `corewise survey` counts them.";
+    let own = format!(
+        "Each cpu's own interrupts (its timer, calls from other cpus) cannot be moved and are not listed; {} counts them.",
+        suggestion::mention(&suggested_command::survey())
+    );
     screen.block(wrap(&Line::new().faint(own), width, 0));
     screen.extend(listing.irqbalance.map_or_else(Vec::new, |process| balanced(process, width)));
     screen.extend(next(listing).map_or_else(Vec::new, |line| wrap(&line, width, 2)));
@@ -167,7 +171,7 @@ fn next(listing: &Listing) -> Option<Line> {
         listing.interrupts.iter().filter(|interrupt| interrupt.mobility == Mobility::Movable).collect();
     let by_cpu = by_cpu(listing, &movable);
     let (cpu, _) = by_cpu.into_iter().filter(|(_, struck)| *struck > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let command = format!("corewise irq --away-from {cpu} --dry-run");
+    let command = suggestion::typed(&suggested_command::irq_see_away_from(&cpu.to_string()));
     Some(
         Line::new()
             .plain(format!("Next, to see what would move to keep cpu {cpu} free of them:  "))

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use corewise_model::placement::Expression;
+use corewise_machine::placement::Expression;
+use corewise_machine::suggested_command;
 
 use super::arguments::IrqArguments;
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 use crate::shell::machine::MachineChoice;
 use crate::shell::placing;
-use crate::shell::tip::in_shell;
 
 /// How long interrupts are counted where nothing is said.
 const COUNTING: Duration = Duration::from_secs(1);
@@ -47,11 +48,10 @@ pub enum Aim {
 impl Moving {
     /// The command that moves them.
     pub fn command(&self) -> String {
-        let option = match self.aim {
-            Aim::AwayFrom(_) => "--away-from",
-            Aim::Near => "--near",
-        };
-        format!("corewise irq {option} {}", in_shell(&self.text))
+        suggestion::typed(&match self.aim {
+            Aim::AwayFrom(_) => suggested_command::irq_away_from(&self.text),
+            Aim::Near => suggested_command::irq_near(&self.text),
+        })
     }
 }
 
@@ -72,6 +72,6 @@ impl IrqTask {
             return Err(Failure::usage("interrupts can only be moved on this machine")
                 .next("--dry-run shows what would be moved on another."));
         }
-        Ok(Self { counting: typed.counting.unwrap_or(COUNTING), moving, machine })
+        Ok(Self { counting: typed.budget.unwrap_or(COUNTING), moving, machine })
     }
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use corewise_machine::vocabulary::one_of;
+use corewise_model::keep::MatchField;
 
 use crate::shell::values::{between, budget};
 
@@ -28,13 +30,13 @@ pub struct KeepArguments {
     #[command(subcommand)]
     pub command: Option<KeepCommand>,
     /// The rules of the system, about the processes of every user [default for root]
-    #[arg(long, global = true, conflicts_with = "user")]
+    #[arg(help_heading = "Which rules", long, global = true, conflicts_with = "user")]
     pub system: bool,
     /// The rules of this user, about this user's processes [default]
-    #[arg(long, global = true)]
+    #[arg(help_heading = "Which rules", long, global = true)]
     pub user: bool,
     /// Another file of rules, or folder of such files
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(help_heading = "Which rules", long, global = true, value_name = "PATH")]
     pub rules: Option<PathBuf>,
 }
 
@@ -95,33 +97,39 @@ pub struct ProveArguments {
     pub budget: Option<Duration>,
 }
 
+fn match_help() -> String {
+    let fields = one_of(&MatchField::ALL.map(MatchField::word));
+    format!(
+        "Which processes, as FIELD=PATTERN, where FIELD is {fields}; all that are given must hold. In a pattern, * is any text and ? any \
+         character"
+    )
+}
+
 /// What was typed behind `keep add`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AddArguments {
     /// Its name; with --from, the name of the experiment's program by default
     #[arg(value_name = "NAME", required_unless_present = "from")]
     pub name: Option<String>,
-    /// Which processes, as FIELD=PATTERN: name, exe, argv (any word), user, unit, cgroup or parent; all that are given must hold.
-    /// In a pattern, * is any text and ? any character
-    #[arg(long = "match", value_name = "FIELD=PATTERN", required_unless_present = "from")]
+    #[arg(help_heading = "The rule", long = "match", help = match_help(), value_name = "FIELD=PATTERN", required_unless_present = "from")]
     pub matches: Vec<String>,
     /// Where they belong, in the placement language
-    #[arg(long, value_name = "EXPR", required_unless_present = "from")]
+    #[arg(help_heading = "The rule", long, value_name = "EXPR", required_unless_present = "from")]
     pub on: Option<String>,
     /// The winner of this experiment, with its evidence
-    #[arg(long, value_name = "N", conflicts_with = "on")]
+    #[arg(help_heading = "The rule", long, value_name = "N", conflicts_with = "on")]
     pub from: Option<i64>,
     /// Where threads with certain names belong, as PATTERN=EXPR
-    #[arg(long, value_name = "PATTERN=EXPR")]
+    #[arg(help_heading = "The rule", long, value_name = "PATTERN=EXPR")]
     pub threads: Vec<String>,
     /// What is done about masks that others set
-    #[arg(long, value_enum, value_name = "HOW", default_value = "boundary")]
+    #[arg(help_heading = "How it is kept", long, value_enum, value_name = "HOW", default_value = "boundary")]
     pub strength: StrengthName,
     /// Also give threads cpus that they did not have before
-    #[arg(long)]
+    #[arg(help_heading = "How it is kept", long)]
     pub widen: bool,
     /// Give everything back when the evidence does not count any more, for instance after a kernel update
-    #[arg(long)]
+    #[arg(help_heading = "How it is kept", long)]
     pub release_unproven: bool,
 }
 

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use corewise_keep::{Host, Order, Scope, Status, metrics};
-use corewise_model::Machine;
+use corewise_machine::Machine;
+use corewise_machine::suggested_command;
+use corewise_machine::worth::Speed;
 use corewise_model::keep::ResolvedRule;
-use corewise_model::worth::{Speed, speeds};
+use corewise_model::worth::speeds;
 use corewise_sys::change::Journal;
 use corewise_sys::lock::{self, Taken};
 use corewise_sys::process::{self, Process};
@@ -17,6 +19,7 @@ use tracing::warn;
 
 use super::arguments::RunArguments;
 use crate::draw::number::count;
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::latest_survey;
 use crate::shell::keeper::{State, take_wishes};
@@ -40,8 +43,15 @@ pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<E
     let _lock = match lock::take(folder, LOCK) {
         Ok(Taken::Ours(lock)) => Some(lock),
         Ok(Taken::Held(_)) => {
-            return Err(Failure::unavailable("another `corewise keep run` runs with these journals")
-                .next("`corewise keep` shows what it holds; `corewise keep reload` lets it read the rules again."));
+            return Err(Failure::unavailable(format!(
+                "another {} runs with these journals",
+                suggestion::mention(&suggested_command::keep_run())
+            ))
+            .next(format!(
+                "{} shows what it holds; {} lets it read the rules again.",
+                suggestion::mention(&suggested_command::keep()),
+                suggestion::mention(&suggested_command::keep_reload())
+            )));
         }
         Err(error) => return Err(unusable(&error)),
     };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::CpuSet;
-use corewise_model::keep::{Action, Evidence, Held, Process, ResolvedRule};
+use corewise_machine::CpuSet;
+use corewise_model::keep::{Action, Evidence, Held, Process, ResolvedRule, WaitingProcess};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -66,7 +66,9 @@ pub struct WhyDocument<'a> {
     pub rule: Option<&'a ResolvedRule>,
     /// What the running `keep run` knows of it; null where none runs, or knows nothing of it.
     pub held: Option<&'a Held>,
-    /// When that `keep run` began, from which the times in `held` count, in milliseconds since 1970-01-01 UTC.
+    /// What it knows of it if there is no room to hold it; null otherwise.
+    pub waiting: Option<&'a WaitingProcess>,
+    /// When that `keep run` began, from which the times in `held` and `waiting` count, in milliseconds since 1970-01-01 UTC.
     pub since_unix_ms: Option<i64>,
     /// Whose cpus its control group has, where these are fewer than are online: "kubelet".
     pub limited_by: Option<&'a str>,

@@ -15,18 +15,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use corewise_keep::{Scope, Wish};
+use corewise_machine::placement::Name;
+use corewise_machine::placement::memory::MemoryPolicy;
+use corewise_machine::suggested_command;
 use corewise_model::conducted::Conducted;
 use corewise_model::keep::{
     Author, Evidence, Fit, Glob, Held, Keeper, Match, Process, Rule, Strength, ThreadRule, Unproven, Written, owner,
     removed, set_disabled,
 };
-use corewise_model::placement::Name;
-use corewise_model::placement::memory::MemoryPolicy;
 use corewise_sys::files::path_of;
 use corewise_sys::process::Stat;
 use corewise_sys::{affinity, cpuset, installed, process};
 use jiff::tz::TimeZone;
 
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::failure::{Exit, Failure};
@@ -42,12 +44,19 @@ use document::{ChangeDocument, KeepDocument, Origin, PlanDocument, Planned, Prov
 
 impl Run for KeepArguments {
     const DOCUMENTS: &'static [Document] = &[
-        document::<KeepDocument<'_>>,
-        document::<PlanDocument<'_>>,
-        document::<WhyDocument<'_>>,
-        document::<ChangeDocument<'_>>,
-        document::<ProveDocument<'_>>,
+        document::<KeepDocument<'_>>(&["keep --rules rules.toml"]),
+        document::<PlanDocument<'_>>(&["keep plan --rules rules.toml"]),
+        document::<WhyDocument<'_>>(&[]),
+        document::<ChangeDocument<'_>>(&["keep add other --match name=other --on 0 --rules added.toml"]),
+        document::<ProveDocument<'_>>(&[]),
     ];
+
+    fn carried_options(&self) -> Vec<String> {
+        let flags = [("--user", self.user), ("--system", self.system)];
+        let flags = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(option, _)| option.to_owned());
+        let rules = self.rules.iter().flat_map(|path| ["--rules".to_owned(), path.to_string_lossy().into_owned()]);
+        flags.chain(rules).collect()
+    }
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let of_system = self.system || settings.is_root && !self.user;
@@ -201,16 +210,18 @@ type WinningPlace = (String, Option<MemoryPolicy>);
 
 /// The placement that an experiment proves, with the evidence, and the program with the folder in which it was run.
 fn winner(number: i64, settings: &Settings) -> Result<(WinningPlace, Evidence, (String, PathBuf)), Failure> {
-    let conducted =
-        existing(settings, "Make an experiment with `corewise try`")?.get::<Conducted>(number).map_err(broken)?;
+    let conducted = existing(settings, &suggested_command::try_command())?.get::<Conducted>(number).map_err(broken)?;
     let (arm, evidence) = Evidence::of_winner(number, &conducted).ok_or_else(|| {
-        Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep"))
-            .next(format!("`corewise history show {number}` says what it shows."))
+        Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep")).next(format!(
+            "{} says what it shows.",
+            suggestion::mention(&suggested_command::history_show(&number.to_string()))
+        ))
     })?;
     if !arm.roles.is_empty() {
         let what = format!("experiment {number} places several roles, and a rule places one program");
         return Err(Failure::usage(what).next(format!(
-            "`corewise history show {number}` shows a placement for each; make a rule for each with --on and --match."
+            "{} shows a placement for each; make a rule for each with --on and --match.",
+            suggestion::mention(&suggested_command::history_show(&number.to_string()))
         )));
     }
     let memory = arm.memory.as_ref().and_then(|memory| memory.policy.parse().ok());
@@ -230,8 +241,9 @@ fn changed(rule: &str, what: &str, file: &Path, settings: &Settings) -> Result<(
         let line = Line::new().plain("Rule ").strong(rule).plain(format!(" {what}: {file}"));
         screen.extend(wrap(&line, settings.width, 2));
         let next = match reloaded {
-            true => Line::new().plain("The running `corewise keep run` reads it."),
-            false => Line::new().plain("Next:  ").strong("corewise keep plan"),
+            true => Line::new()
+                .plain(format!("The running {} reads it.", suggestion::mention(&suggested_command::keep_run()))),
+            false => Line::new().plain("Next:  ").strong(suggestion::typed(&suggested_command::keep_plan())),
         };
         screen.extend(wrap(&next, settings.width, 2));
         screen
@@ -269,7 +281,8 @@ fn planned(mut keeper: Keeper, processes: &[Process]) -> (Vec<Planned>, BTreeMap
         let Some((rule, cpus)) = keeper.rule_of(process).map(|rule| (rule.rule.name.clone(), rule.cpus.clone())) else {
             continue;
         };
-        let actions = keeper.look(process, Duration::ZERO, &|_| Author::Unknown);
+        let mut actions = keeper.look(process, Duration::ZERO, &|_| Author::Unknown);
+        actions.retain(|action| action.process == process.id);
         let notes = keeper.processes().get(&process.id).map(|held| held.notes.iter().skip(1)).into_iter().flatten();
         planned.push(Planned {
             process: process.id,
@@ -281,6 +294,12 @@ fn planned(mut keeper: Keeper, processes: &[Process]) -> (Vec<Planned>, BTreeMap
             notes: notes.map(|note| note.what.clone()).collect(),
         });
     }
+    for (process, waiting) in keeper.waiting() {
+        let mut own = planned.iter_mut().filter(|planned| planned.process == *process);
+        if let Some(planned) = own.next() {
+            (planned.actions, planned.notes) = (Vec::new(), vec![screen::describe_waiting(waiting)]);
+        }
+    }
     (planned, unreadable)
 }
 
@@ -290,13 +309,19 @@ fn why(id: u32, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
     let running = State::read(settings);
     let held = running.as_ref().and_then(|state| state.status.processes.get(&id));
     let held = held.filter(|held| held.start_ticks == process.start_ticks);
+    let waiting = running.as_ref().and_then(|state| state.status.waiting.get(&id));
+    let waiting = waiting.filter(|waiting| waiting.start_ticks == process.start_ticks);
     let keeper = Keeper::new(rules.resolved(settings)?);
     let document = WhyDocument {
         schema: "corewise/keep-why/1",
         process: &process,
         rule: keeper.rule_of(&process),
         held,
-        since_unix_ms: running.as_ref().filter(|_| held.is_some()).map(|state| state.started_unix_ms),
+        waiting,
+        since_unix_ms: running
+            .as_ref()
+            .filter(|_| held.is_some() || waiting.is_some())
+            .map(|state| state.started_unix_ms),
         limited_by: (process.reachable != cpuset::online()).then(|| owner(&process.cgroup)),
         origin: if held.is_some_and(|held| !held.is_left_alone()) { None } else { origin(&process) },
     };
@@ -327,12 +352,18 @@ fn release(id: u32, is_undone: bool, settings: &Settings) -> Result<(), Failure>
     let held = state.status.processes.get(&id);
     let what = match (held.map(Held::is_left_alone), is_undone) {
         (Some(false), false) | (Some(true), true) => None,
+        (None, _) if state.status.waiting.contains_key(&id) => {
+            Some(format!("process {id} is not held: it has no room"))
+        }
         (None, _) => Some(format!("no rule matches process {id}")),
         (Some(true), false) => Some(format!("process {id} is left alone already")),
         (Some(false), true) => Some(format!("process {id} is not left alone: its rule holds it")),
     };
     if let Some(what) = what {
-        return Err(Failure::unavailable(what).next(format!("`corewise keep why {id}` says how it stands.")));
+        return Err(Failure::unavailable(what).next(format!(
+            "{} says how it stands.",
+            suggestion::mention(&suggested_command::keep_why(&id.to_string()))
+        )));
     }
     keeper::ask(id, if is_undone { Wish::Hold } else { Wish::Release }, settings)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
@@ -10,6 +11,7 @@ use corewise_model::keep::{Evidence, ResolvedRule, Rule, Unproven, set_disabled,
 use super::arguments::ProveArguments;
 use super::document::{Fate, ProveDocument};
 use super::screen;
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, existing};
 use crate::shell::itself::Itself;
@@ -26,7 +28,9 @@ pub fn prove(typed: &ProveArguments, rules: &Rules, settings: &Settings) -> Resu
     let Some(evidence) = &rule.evidence else {
         let what = format!("rule {} rests on no experiment that could be made once more", rule.name);
         return Err(Failure::unavailable(what).next(format!(
-            "Make one with `corewise try --on '{on}' -- COMMAND`, and the rule with `corewise keep add --from N`."
+            "Make one with {}, and the rule with {}.",
+            suggestion::mention(&suggested_command::try_placement(&on)),
+            suggestion::mention(&suggested_command::keep_add_winner("N"))
         )));
     };
     if !matches!(settings.history, History::At(_)) {
@@ -35,10 +39,15 @@ pub fn prove(typed: &ProveArguments, rules: &Rules, settings: &Settings) -> Resu
     let is_running = State::read(settings).is_some_and(|state| state.of_system == rules.of_system);
     let is_it = |here: &ResolvedRule| here.rule.name == rule.name && here.is_in_force();
     if is_running && rules.resolved(settings)?.iter().any(is_it) {
-        let what = format!("the running `corewise keep run` holds rule {}, and would place what is tried", rule.name);
-        return Err(
-            Failure::unavailable(what).next(format!("Disable it meanwhile: corewise keep disable {}", rule.name))
+        let what = format!(
+            "the running {} holds rule {}, and would place what is tried",
+            suggestion::mention(&suggested_command::keep_run()),
+            rule.name
         );
+        return Err(Failure::unavailable(what).next(format!(
+            "Disable it meanwhile: {}",
+            suggestion::typed(&suggested_command::keep_disable(&rule.name))
+        )));
     }
     let before = latest(settings)?.map(|(number, _)| number);
     let mut words = ["try", "--again", &evidence.experiment.to_string(), "--on", &on].map(str::to_owned).to_vec();
@@ -70,13 +79,13 @@ pub fn prove(typed: &ProveArguments, rules: &Rules, settings: &Settings) -> Resu
 
 /// Whether an experiment placed running processes, slot by slot.
 fn is_of_slots(number: i64, settings: &Settings) -> bool {
-    let stored = existing(settings, "Make an experiment with `corewise try`").ok();
+    let stored = existing(settings, &suggested_command::try_command()).ok();
     let made = stored.and_then(|store| store.get::<Conducted>(number).ok());
     made.is_some_and(|made| made.experiment.workload.live.is_some())
 }
 
 fn latest(settings: &Settings) -> Result<Option<(i64, Conducted)>, Failure> {
-    let store = existing(settings, "Make an experiment with `corewise try`")?;
+    let store = existing(settings, &suggested_command::try_command())?;
     store.latest(&this_machine()?.fingerprint(), |_| true).map_err(broken)
 }
 

@@ -1,12 +1,18 @@
 //! The screens: the rules and what they hold, what they would do, and why a process is where it is.
 
-use corewise_model::CpuSet;
-use corewise_model::keep::{Evidence, Held, Process, ResolvedRule, Standing, Strength, Unproven};
+use std::collections::BTreeMap;
+
+use corewise_machine::CpuSet;
+use corewise_machine::suggested_command;
+use corewise_model::keep::{
+    ChargedUser, Evidence, Held, MAX_HELD_THREADS, Process, ResolvedRule, Standing, Strength, Unproven, WaitingProcess,
+};
 use jiff::tz::TimeZone;
 
 use super::document::{Fate, Origin, Planned, ProveDocument, WhyDocument};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{count, when_exactly};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 use crate::shell::keeper::State;
@@ -17,7 +23,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
     let say = |screen: &mut Screen, line: Line| screen.extend(wrap(&line, width, 2));
     if rules.is_empty() {
         say(&mut screen, Line::new().plain(format!("No rules in {place}.")));
-        let next = "corewise keep add NAME --match 'exe=*/PROGRAM' --on EXPR";
+        let next = suggestion::typed(&suggested_command::keep_add());
         say(&mut screen, Line::new().plain("Next:  ").strong(next));
         return screen;
     }
@@ -64,6 +70,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
             )
         }));
     }
+    remarks.extend(running.iter().flat_map(|state| waiting_remarks(state)));
     let left = running
         .iter()
         .flat_map(|state| state.status.processes.iter())
@@ -76,9 +83,39 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
     screen
 }
 
+/// So many users of rules are listed whose processes have no room.
+const MAX_WAITING_ROWS: usize = 5;
+
+/// Which processes have no room, by rules and users.
+fn waiting_remarks(state: &State<'_>) -> Vec<String> {
+    let mut rows: BTreeMap<(&str, &ChargedUser), (usize, usize)> = BTreeMap::new();
+    for waiting in state.status.waiting.values() {
+        let (processes, threads) = rows.entry((&waiting.rule, &waiting.charged_to)).or_default();
+        (*processes, *threads) = (*processes + 1, *threads + waiting.threads);
+    }
+    let more = rows.len().saturating_sub(MAX_WAITING_ROWS);
+    let row = |((rule, user), (number, threads)): ((&str, &ChargedUser), (usize, usize))| {
+        let (processes, threads, user) = (processes(number), count(threads, "thread"), &user.name);
+        let most = count(MAX_HELD_THREADS, "thread");
+        format!("{rule}: no room for {processes} of {user} with {threads}; at most {most} are held")
+    };
+    let listed = rows.into_iter().take(MAX_WAITING_ROWS).map(row);
+    listed.chain((more > 0).then(|| format!("The same of {more} more users and rules."))).collect()
+}
+
+/// Describes why a process has no room.
+pub fn describe_waiting(waiting: &WaitingProcess) -> String {
+    let (threads, most) = (count(waiting.threads, "thread"), count(MAX_HELD_THREADS, "thread"));
+    format!(
+        "no room for its {threads}: at most {most} are held, shared among users and rules; it is placed when others leave room"
+    )
+}
+
 fn summary(running: Option<&State<'_>>) -> Line {
     let Some(State { status, .. }) = running else {
-        return Line::new().plain("Nothing keeps these rules in force. Next:  ").strong("corewise keep run");
+        return Line::new()
+            .plain("Nothing keeps these rules in force. Next:  ")
+            .strong(suggestion::typed(&suggested_command::keep_run()));
     };
     let held = || status.processes.values().filter(|held| held.standing == Standing::Held);
     let threads: usize = held().map(|held| held.threads.len()).sum();
@@ -140,12 +177,12 @@ pub fn proven(made: &ProveDocument<'_>, width: usize) -> Screen {
                 true => "It is disabled, as `unproven = \"release\"` asks for. Next:  ",
                 false => "It stays in force. Next:  ",
             });
-            let command = if made.disabled { "remove" } else { "disable" };
-            say(next.strong(format!("corewise keep {command} {rule}")));
+            let command = if made.disabled { suggested_command::keep_remove } else { suggested_command::keep_disable };
+            say(next.strong(suggestion::typed(&command(rule))));
         }
         _ => {
             say(named.plain(format!(": nothing was decided (experiment {experiment}), and its evidence is as it was.")));
-            say(Line::new().plain("Next:  ").strong(format!("corewise try --resume={experiment}")));
+            say(Line::new().plain("Next:  ").strong(suggestion::typed(&suggested_command::try_resume(*experiment))));
         }
     }
     screen
@@ -156,7 +193,7 @@ fn last_note(held: &Held) -> &str {
 }
 
 /// What would be done.
-pub fn plan(planned: &[Planned], unreadable: &std::collections::BTreeMap<String, u32>, width: usize) -> Screen {
+pub fn plan(planned: &[Planned], unreadable: &BTreeMap<String, u32>, width: usize) -> Screen {
     let mut screen = Screen::new();
     let mut say = |line: Line| screen.extend(wrap(&line, width, 4));
     for process in planned {
@@ -185,13 +222,13 @@ pub fn plan(planned: &[Planned], unreadable: &std::collections::BTreeMap<String,
         );
         say(Line::new().plain(what));
     }
-    say(Line::new().plain("Nothing was changed. Next:  ").strong("corewise keep run"));
+    say(Line::new().plain("Nothing was changed. Next:  ").strong(suggestion::typed(&suggested_command::keep_run())));
     screen
 }
 
 /// Why a process is where it is.
 pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
-    let WhyDocument { process, rule, held, limited_by, .. } = made;
+    let WhyDocument { process, rule, held, waiting, limited_by, .. } = made;
     let mut screen = Screen::new();
     let mut say = |line: Line| screen.extend(wrap(&line, width, 2));
     let all = process.threads.iter().fold(CpuSet::new(), |all, thread| all.union(&thread.cpus));
@@ -203,8 +240,13 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
             format!(" because of rule {}: {}, strength {}.", rule.rule.name, rule.rule.on.0, strength(rule))
         }
         (Some(rule), Some(_)) => format!(". Rule {} matches, and leaves it alone.", rule.rule.name),
+        (Some(rule), None) if waiting.is_some() => format!(". Rule {} matches, but there is no room.", rule.rule.name),
         (Some(rule), None) => {
-            format!(". Rule {} matches, but no `corewise keep run` of this user holds it.", rule.rule.name)
+            format!(
+                ". Rule {} matches, but no {} of this user holds it.",
+                rule.rule.name,
+                suggestion::mention(&suggested_command::keep_run())
+            )
         }
         (None, _) => ". No rule in force matches.".to_owned(),
     };
@@ -212,7 +254,10 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
     say(Line::new().strong(who).plain(format!(" may run on cpus {all} ({threads}){because}")));
     if let Some(rule) = rule {
         say(Line::new().plain(match &rule.rule.evidence {
-            None => "Evidence: none. Nobody has measured that this helps; `corewise try` would.".to_owned(),
+            None => format!(
+                "Evidence: none. It was never measured whether this helps; {} would.",
+                suggestion::mention(&suggested_command::try_placement(&rule.rule.on.0.to_string()))
+            ),
             Some(found) => {
                 format!(
                     "Proven: {}, error rate {} %, on machine {}.",
@@ -227,6 +272,10 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
                 .with(Tone::Warn, "Unproven since: ")
                 .plain(format!("{} was {}, is {}.", change.what, change.was, change.is)));
         }
+    }
+    if let Some(waiting) = waiting {
+        let at = made.since_unix_ms.unwrap_or_default() + waiting.since.as_millis() as i64;
+        say(Line::new().faint(format!("{}  ", when_exactly(at, zone))).plain(describe_waiting(waiting)));
     }
     for note in held.iter().flat_map(|held| &held.notes) {
         let at = made.since_unix_ms.unwrap_or_default() + note.at.as_millis() as i64;

@@ -1,7 +1,7 @@
 use corewise_keep::Status;
-use corewise_model::keep::{Change, ResolvedRule, Thread, resolve, rules};
-use corewise_model::placement::Context;
-use corewise_model::{CpuSet, Machine};
+use corewise_machine::placement::Context;
+use corewise_machine::{CpuSet, Machine};
+use corewise_model::keep::{Change, ChargedUser, ResolvedRule, Thread, WaitingProcess, resolve, rules};
 use insta::assert_snapshot;
 
 use super::*;
@@ -99,6 +99,66 @@ fn rules_and_what_they_hold() {
     ");
 }
 
+/// A keeper with room for one of two processes, and its state.
+fn crowded(name: &str) -> State<'static> {
+    let mut keeper = Keeper::new(resolved());
+    let mut large = process("redis-server");
+    large.threads = (10_000..15_000).map(|id| Thread { id, start_ticks: 1, ..Thread::default() }).collect();
+    large.charged_to = ChargedUser { name: name.into(), is_system: false };
+    let small = Process { id: 4712, ..process("redis-server") };
+    for seen in [&large, &small] {
+        keeper.look(seen, Duration::from_secs(3), &|_| Author::Unknown);
+    }
+    let mut state = held("redis-server");
+    state.status.processes = std::borrow::Cow::Owned(keeper.processes().clone());
+    state.status.waiting = std::borrow::Cow::Owned(keeper.waiting().clone());
+    state
+}
+
+#[test]
+fn processes_that_have_no_room_are_listed_and_say_why() {
+    let (rules, state) = (resolved(), crowded("eve"));
+    let list = screen::list("rules.toml", &rules[..1], Some(&state), 100).plain();
+    assert!(list.starts_with("2 threads of 1 process held;"), "{list}");
+    let expected = "redis: no room for 1 process of eve with 5,000 threads; at most 5,000 threads are held";
+    assert!(list.contains(expected), "{list}");
+    let redis = process("redis-server");
+    let reasons =
+        WhyDocument { waiting: state.status.waiting.get(&4711), ..reasons(&redis, None, Some(&rules[0]), None) };
+    assert_snapshot!(screen::why(&reasons, &TimeZone::UTC, 80).plain(), @r"
+    redis-server (4711) may run on cpus 0-3 (2 threads). Rule redis matches, but
+      there is no room.
+    Proven: +6.1 % [4.2, 8.0], experiment 12, error rate 5 %, on machine ab12.
+    Unproven since: kernel was 7.1, is 7.2.
+    2023-11-14 22:13:23  no room for its 5,000 threads: at most 5,000 threads are
+      held, shared among users and rules; it is placed when others leave room
+    Nothing restricts it: these are all cpus that its control group lets it use.
+    ");
+}
+
+#[test]
+fn of_many_users_that_wait_some_are_listed() {
+    let mut state = crowded("eve");
+    let first = state.status.waiting[&4711].clone();
+    for id in 0..20 {
+        let charged_to = ChargedUser { name: format!("user{id:02}"), is_system: false };
+        state.status.waiting.to_mut().insert(id, WaitingProcess { charged_to, ..first.clone() });
+    }
+    let list = screen::list("rules.toml", &resolved(), Some(&state), 100).plain();
+    assert_eq!(list.matches("no room for").count(), 5, "{list}");
+    assert!(list.contains("The same of 16 more users and rules."), "{list}");
+}
+
+#[test]
+fn a_plan_says_which_processes_would_have_no_room() {
+    let mut large = process("redis-server");
+    large.threads = (0..5_000).map(|id| Thread { id, cpus: CpuSet::first(4), ..Thread::default() }).collect();
+    let small = Process { id: 4712, ..process("redis-server") };
+    let (planned, _) = planned(Keeper::new(resolved()), &[large, small]);
+    assert_eq!(planned.iter().map(|planned| planned.actions.len()).collect::<Vec<_>>(), [0, 2]);
+    assert!(planned[0].notes[0].starts_with("no room for its 5,000 threads"), "{:?}", planned[0].notes);
+}
+
 #[test]
 fn what_would_be_done() {
     let (planned, unreadable) = planned(Keeper::new(resolved()), &[process("redis-server"), process("other")]);
@@ -124,7 +184,7 @@ fn reasons<'a>(
     limited_by: Option<&'a str>,
 ) -> WhyDocument<'a> {
     let (schema, since_unix_ms) = ("corewise/keep-why/1", Some(1_700_000_000_000));
-    WhyDocument { schema, process, rule, held, since_unix_ms, limited_by, origin: None }
+    WhyDocument { schema, process, rule, held, waiting: None, since_unix_ms, limited_by, origin: None }
 }
 
 #[test]
@@ -171,6 +231,7 @@ fn no_process_steers_or_hides() {
         for width in [40, 80] {
             hostile::check_screen(&screen::list(&name, &rules, Some(&state), width), width);
             hostile::check_screen(&screen::plan(&planned, &unreadable, width), width);
+            hostile::check_screen(&screen::list(&name, &rules, Some(&crowded(&name)), width), width);
             let held = state.status.processes.get(&4711);
             let process = process(&name);
             let origin = Origin { process: (1, name.clone()), parent: Some((2, name.clone(), CpuSet::first(2))) };

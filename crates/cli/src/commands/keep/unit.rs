@@ -19,7 +19,7 @@ pub fn unit(of_system: bool) -> Result<String, Failure> {
 }
 
 const SYSTEM: &str = "\
-# /etc/systemd/system/corewise-keep.service, written by `corewise keep unit --system`
+# /etc/systemd/system/corewise-keep.service, written by `keep unit --system`
 # Rules that name the file of other users' programs (exe) need CAP_SYS_PTRACE too: add it to both lines. To know who sets masks, add
 # CAP_PERFMON to both lines and perf_event_open to SystemCallFilter. For --metrics FILE add ReadWritePaths= with the file's folder.
 [Unit]
@@ -55,7 +55,7 @@ TasksMax=32
 WantedBy=multi-user.target";
 
 const USER: &str = "\
-# ~/.config/systemd/user/corewise-keep.service, written by `corewise keep unit --user`
+# ~/.config/systemd/user/corewise-keep.service, written by `keep unit --user`
 [Unit]
 Description=Keeps placements of programs in force (corewise keep)
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use corewise_model::links::{Slots, What};
+use corewise_machine::ring::Slots;
+use corewise_model::links::What;
 
 use crate::shell::machine::MachineArguments;
 use crate::shell::values::{SlotsName, budget};
@@ -15,7 +16,7 @@ pub const AFTER: &str = "Examples:
   corewise links --cpus llc:0 --all-pairs     every pair of these cpus
   corewise links --kind store,wakeup          other ways to talk
   corewise links --channel --slots packed,padded   a send through a channel and a queue, and the effect of padding
-  corewise links --format svg > links.svg     the heat map as a picture; also csv, matrix, json
+  corewise links --format svg > links.svg     the heat map as a picture; also csv, matrix
   corewise links import map.csv --machine threadripper-3960x   another tool's file
   corewise links compare 3 map.csv            which pairs changed; takes numbers of stored maps, or files
   corewise links --simulate map.csv           the result of a run on a machine with these costs
@@ -34,38 +35,53 @@ pub struct LinksArguments {
     #[command(subcommand)]
     pub command: Option<LinksCommand>,
     /// How to talk; separate several with commas
-    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', ignore_case = true)]
+    #[arg(
+        help_heading = "What is measured",
+        long,
+        value_enum,
+        value_name = "KIND",
+        value_delimiter = ',',
+        ignore_case = true
+    )]
     pub kind: Vec<KindName>,
     /// The same as --kind channel
-    #[arg(long)]
+    #[arg(help_heading = "What is measured", long)]
     pub channel: bool,
     /// The layout of queue slots; with --channel, also measures queues of this layout [default: both, with --kind
     /// queue]
-    #[arg(long, value_enum, value_name = "SLOTS", value_delimiter = ',', ignore_case = true)]
+    #[arg(
+        help_heading = "What is measured",
+        long,
+        value_enum,
+        value_name = "SLOTS",
+        value_delimiter = ',',
+        ignore_case = true
+    )]
     pub slots: Vec<SlotsName>,
     /// The cpus, in the placement language [default: all allowed cpus]
-    #[arg(long, value_name = "EXPR")]
+    #[arg(help_heading = "What is measured", long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Maximum duration, such as 10s or 5m; ends earlier when every pair is certain [default: 60s]
-    #[arg(long, value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "What is measured", long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     /// Measure every pair of cpus, instead of predicting most pairs of a large machine; no time limit without --budget
-    #[arg(long)]
+    #[arg(help_heading = "What is measured", long)]
     pub all_pairs: bool,
     /// The seed of the random orders [default: from the clock]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = "What is measured", long, value_name = "N")]
     pub seed: Option<u64>,
     /// Simulate a machine with the costs of this matrix: which pairs would be chosen, what would be found
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Simulation", long, value_name = "FILE")]
     pub simulate: Option<PathBuf>,
     /// With --simulate: draw the noise from this file of raw samples
-    #[arg(long, value_name = "FILE", requires = "simulate")]
+    #[arg(help_heading = "Simulation", long, value_name = "FILE", requires = "simulate")]
     pub noise: Option<PathBuf>,
     /// With --simulate or import: the machine of the matrix.
     #[command(flatten)]
     pub machine: LinksMachine,
     /// What to print
     #[arg(
+        help_heading = "Output and history",
         long,
         global = true,
         value_enum,
@@ -76,7 +92,14 @@ pub struct LinksArguments {
     )]
     pub format: FormatName,
     /// The order of cpus in pictures [default: by group if groups are found]
-    #[arg(long, global = true, value_enum, value_name = "ORDER", ignore_case = true)]
+    #[arg(
+        help_heading = "Output and history",
+        long,
+        global = true,
+        value_enum,
+        value_name = "ORDER",
+        ignore_case = true
+    )]
     pub order: Option<OrderName>,
 }
 
@@ -84,7 +107,7 @@ pub struct LinksArguments {
 #[derive(Clone, Debug, Default, Args)]
 pub struct LinksMachine {
     /// The machine of the matrix: a name, a machine file, or a recording, as for `topology` [default: unknown]
-    #[arg(long, global = true, value_name = "NAME|FILE", visible_alias = "topology")]
+    #[arg(help_heading = "Simulation", long, global = true, value_name = "NAME|FILE", visible_alias = "topology")]
     pub machine: Option<PathBuf>,
 }
 
@@ -197,8 +220,6 @@ pub enum FormatName {
     /// A screen
     #[default]
     Text,
-    /// Everything, as JSON
-    Json,
     /// One line for each visit
     Csv,
     /// The matrix of the first kind, including predicted cells

@@ -13,15 +13,18 @@ use corewise_lab::links::measured::Measured;
 use corewise_lab::links::simulated::Simulated;
 use corewise_lab::links::{CHOICES, Plan, Talk, map as make_map};
 use corewise_lab::session::seed_of_the_clock;
+use corewise_machine::{CpuSet, Machine};
+use corewise_machine::{SuggestedCommand, suggested_command};
+use corewise_model::Artifact as _;
 use corewise_model::links::compare::compare as compare_maps;
 use corewise_model::links::conclude::{Filled, LinkConclusions, conclude};
 use corewise_model::links::map::LinkMap;
-use corewise_model::{Artifact as _, CpuSet, Machine};
 use jiff::tz::TimeZone;
 
 use crate::draw::csv;
 use crate::draw::number::{self, when};
 use crate::draw::story::Story;
+use crate::draw::suggestion;
 use crate::draw::survey::Kept;
 use crate::shell::artifact::{self, Form, Printed};
 use crate::shell::document::ArtifactDocument;
@@ -45,8 +48,10 @@ use pictures::screen;
 use task::{Action, LinksTask, MapRequest, Simulation, Source};
 
 impl Run for LinksArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<ArtifactDocument<'_, LinkMap>>, document::<LinksComparisonDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<ArtifactDocument<'_, LinkMap>>(&["links --simulate matrix.csv --budget 1s --seed 1"]),
+        document::<LinksComparisonDocument<'_>>(&["links compare matrix.csv matrix.csv"]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&LinksTask::new(self)?, settings)
@@ -72,20 +77,22 @@ fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
         }
         Action::Compare { before, after, machine } => {
             let machine = chosen(machine.as_ref())?;
-            compared(before, after, machine.as_ref(), task, settings)
+            compared(before, after, machine.as_ref(), settings)
         }
         Action::Show(number) => {
             let (number, map) = stored(*number, settings)?;
             if task.order.is_none() && !matches!(task.format, FormatName::Matrix | FormatName::Svg) {
-                say(&format!("note: `corewise history show {number}` is the new spelling"));
+                let show = suggestion::mention(&suggested_command::history_show(&number.to_string()));
+                say(&format!("note: {show} is the new spelling"));
             }
             let kept = Kept::Recalled(number, when(map.provenance.started_unix_ms, &TimeZone::system()));
             print(&map, &kept, (task.format, task.order), settings)?;
             Ok(Exit::Done)
         }
         Action::List { all } => {
-            say(&"note: `corewise history --kind links` is the new spelling");
-            list(Some(LinkMap::KIND), *all, &as_json(task.format, settings))?;
+            let of_kind = suggestion::mention(&suggested_command::history_of_kind(LinkMap::KIND));
+            say(&format!("note: {of_kind} is the new spelling"));
+            list(Some(LinkMap::KIND), suggested_command::links(), *all, settings)?;
             Ok(Exit::Done)
         }
     }
@@ -155,7 +162,8 @@ fn two_at_least(cpus: &CpuSet, whose: &str) -> Result<(), Failure> {
         "a link needs two cpus, and {whose} only {}",
         if cpus.is_empty() { "none".into() } else { cpus.to_string() }
     );
-    Err(Failure::unavailable(what).next("`corewise topology` shows all cpus and which are allowed."))
+    Err(Failure::unavailable(what)
+        .next(format!("{} shows all cpus and which are allowed.", suggestion::mention(&suggested_command::topology()))))
 }
 
 fn made(
@@ -200,33 +208,23 @@ fn finished(
 
 /// The stored map of a number, or of the one that it had among maps.
 fn stored(number: i64, settings: &Settings) -> Result<(i64, LinkMap), Failure> {
-    let store = existing(settings, "Make a map with `corewise links`")?;
+    let store = existing(settings, &suggested_command::links())?;
     let number = number_now(&store, LinkMap::KIND, number)?;
     Ok((number, store.get(number).map_err(broken)?))
 }
 
-fn compared(
-    before: &Source,
-    after: &Source,
-    machine: Option<&Machine>,
-    task: &LinksTask,
-    settings: &Settings,
-) -> Result<Exit, Failure> {
+fn compared(before: &Source, after: &Source, machine: Option<&Machine>, settings: &Settings) -> Result<Exit, Failure> {
     let map = |source: &Source| match source {
         Source::Stored(number) => stored(*number, settings).map(|(number, map)| (Source::Stored(number), map)),
         Source::File(path) => source::map(path, machine, None).map(|map| (source.clone(), map)),
     };
     let ((before, earlier), (after, later)) = (map(before)?, map(after)?);
     if let (Source::Stored(before), Source::Stored(after)) = (&before, &after) {
-        say(&format!("note: `corewise history compare {before} {after}` is the new spelling"));
+        let compare = suggestion::mention(&suggested_command::history_compare([*before, *after]));
+        say(&format!("note: {compare} is the new spelling"));
     }
-    compare(&before, &after, [&earlier, &later], &as_json(task.format, settings))?;
+    compare(&before, &after, [&earlier, &later], settings)?;
     Ok(Exit::Done)
-}
-
-/// The settings, with JSON where the format says so.
-fn as_json(format: FormatName, settings: &Settings) -> Settings {
-    Settings { json: settings.json || format == FormatName::Json, ..settings.clone() }
 }
 
 fn compare(before: &Source, after: &Source, maps: [&LinkMap; 2], settings: &Settings) -> Result<(), Failure> {
@@ -258,6 +256,10 @@ impl Printed for LinkMap {
     }
 
     const TITLE: &'static str = "Map of links";
+
+    fn first() -> SuggestedCommand {
+        suggested_command::links()
+    }
 
     fn story(&self, conclusions: &LinkConclusions, kept: &Kept, _: &Settings) -> Story {
         screen::story(self, conclusions, kept, true)
@@ -292,9 +294,7 @@ fn print(
     let filled = || Filled::of(series, map);
     let by_group = order != Some(OrderName::Number);
     match format {
-        _ if settings.json || format == FormatName::Json => {
-            artifact::print(map, kept, &Settings { json: true, ..settings.clone() })
-        }
+        _ if settings.json => artifact::print(map, kept, settings),
         FormatName::Csv => {
             // What reads lists of pairs splits at commas, and knows no quotation.
             let bare = |note: String| note.replace(',', ";").replace('"', "'");
@@ -315,7 +315,7 @@ fn print(
             let (heat, text) = screen::picture(map, &filled(), &conclude(map), by_group);
             print_form(&heat.svg(&text))
         }
-        FormatName::Text | FormatName::Json => {
+        FormatName::Text => {
             artifact::print_story(map, kept, settings, |conclusions| screen::story(map, conclusions, kept, by_group))
         }
     }

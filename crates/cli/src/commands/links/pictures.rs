@@ -9,7 +9,7 @@ mod tests;
 
 use std::ops::Range;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::links::Matrix;
 use corewise_model::links::map::Unit;
 

@@ -4,15 +4,18 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use corewise_model::links::import::{Imported, MAXIMUM_BYTES, read};
+use corewise_machine::suggested_command;
+use corewise_machine::{CpuSet, Machine};
+use corewise_model::Artifact as _;
+use corewise_model::links::import::{Imported, read};
 use corewise_model::links::map::{LinkMap, Origin, Provenance, Series, Spoiled, Unit};
 use corewise_model::links::{Matrix, Pair, What};
 use corewise_model::stats::order::median;
-use corewise_model::{Artifact as _, CpuSet, Machine};
-use corewise_sys::input::{self, Input};
+use corewise_sys::input::{self, Input, InputKind};
 use serde::Deserialize;
 
 use super::arguments::UnitName;
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 
 /// A document of `corewise links --json`.
@@ -28,7 +31,7 @@ pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Re
     if !is_json(path)? {
         return of_other_tool(path, machine, unit);
     }
-    let document: Result<Document, _> = input::json(opened(path, input::JSON_BYTES)?);
+    let document: Result<Document, _> = input::json(opened(path, InputKind::LinkMap)?);
     let map = document
         .map_err(|error| error.to_string())
         .and_then(|Document { observed }| observed.check().map(|()| observed))
@@ -40,8 +43,13 @@ pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Re
             }
         });
     map.map_err(|why| {
-        let what = format!("{} is not a map of `corewise links --json`: {why}", path.display());
-        Failure::unavailable(what).next("Make one with `corewise links --json > FILE`.")
+        let what = format!(
+            "{} is not a map of {}: {why}",
+            path.display(),
+            suggestion::mention(&suggested_command::links_json())
+        );
+        Failure::unavailable(what)
+            .next(format!("Make one with `{} > FILE`.", suggestion::typed(&suggested_command::links_json())))
     })
 }
 
@@ -90,15 +98,17 @@ pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
 }
 
 fn of_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
-    let text = opened(path, MAXIMUM_BYTES as u64)?.text().map_err(Failure::unavailable)?;
+    let text = opened(path, InputKind::LinkTable)?.text().map_err(Failure::unavailable)?;
     let Imported { format, mut series, cpus, in_cycles, mut remarks, .. } = read(&text).map_err(|error| {
         Failure::unavailable(format!("{} cannot be imported: {error}", path.display()))
             .next("docs/links.md lists the supported formats.")
     })?;
     drop(text);
     in_nanoseconds(&mut series, in_cycles, unit).map_err(|what| {
-        Failure::unavailable(format!("{}: {what}", path.display()))
-            .next("`corewise links import FILE --unit us` reads them as microseconds, --unit ns as what they say.")
+        Failure::unavailable(format!("{}: {what}", path.display())).next(format!(
+            "{} reads them as microseconds, --unit ns as what they say.",
+            suggestion::mention(&suggested_command::links_import_in("us"))
+        ))
     })?;
     let machine = machine.filter(|machine| fits(machine, &cpus, &mut remarks)).cloned();
     let name = name_of(path);
@@ -164,12 +174,12 @@ fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
 
 /// Whether a file begins as JSON does.
 fn is_json(path: &Path) -> Result<bool, Failure> {
-    let mut start = BufReader::new(opened(path, input::JSON_BYTES)?).bytes().map_while(Result::ok);
+    let mut start = BufReader::new(opened(path, InputKind::LinkMap)?).bytes().map_while(Result::ok);
     Ok(start.find(|byte| !byte.is_ascii_whitespace()) == Some(b'{'))
 }
 
-fn opened(path: &Path, most_bytes: u64) -> Result<Input, Failure> {
-    Input::open(path, most_bytes).map_err(Failure::unavailable)
+fn opened(path: &Path, kind: InputKind) -> Result<Input, Failure> {
+    Input::open(path, kind).map_err(Failure::unavailable)
 }
 
 fn now() -> i64 {

@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use corewise_machine::placement::Expression;
+use corewise_machine::ring::Slots;
+use corewise_machine::suggested_command;
+use corewise_model::links::What;
 use corewise_model::links::explore::Limits;
-use corewise_model::links::{Slots, What};
-use corewise_model::placement::Expression;
 
 use super::arguments::{FormatName, KindName, LinksArguments, LinksCommand, OrderName, UnitName};
+use crate::draw::suggestion::words_in_shell;
 use crate::shell::failure::Failure;
 use crate::shell::machine::MachineChoice;
 use crate::shell::placing::expression;
-use crate::shell::tip::in_shell;
 use crate::shell::values::SlotsName;
 
 /// Without a word, a map takes this long at most.
@@ -105,15 +107,17 @@ impl Source {
         text.parse().map_or_else(|_| Self::File(text.into()), Self::Stored)
     }
 
-    /// The command that compares two.
+    /// The line that compares two.
     pub fn again(both: [&Self; 2]) -> String {
-        let typed = both.map(|source| match source {
+        let typed = |source: &Self| match source {
             Self::Stored(number) => number.to_string(),
-            Self::File(path) => in_shell(&path.to_string_lossy()),
-        });
-        let are_stored = both.iter().all(|source| matches!(source, Self::Stored(_)));
-        let command = if are_stored { "history compare" } else { "links compare" };
-        format!("corewise {command} {}", typed.join(" "))
+            Self::File(path) => path.to_string_lossy().into_owned(),
+        };
+        let command = match both {
+            [Self::Stored(before), Self::Stored(after)] => suggested_command::history_compare([*before, *after]),
+            [before, after] => suggested_command::links_compare(&typed(before), &typed(after)),
+        };
+        words_in_shell(command.words())
     }
 
     /// What was typed.
@@ -163,7 +167,7 @@ impl LinksArguments {
     /// What was said that the word behind `links` has no use for.
     fn makes_no_sense(&self) -> Option<Failure> {
         let refused = |what: &str, next: &str| Some(Failure::usage(what).next(next));
-        let is_table = !matches!(self.format, FormatName::Text | FormatName::Json);
+        let is_table = self.format != FormatName::Text;
         match &self.command {
             Some(LinksCommand::Compare { .. } | LinksCommand::List { .. }) if is_table || self.order.is_some() => {
                 refused(

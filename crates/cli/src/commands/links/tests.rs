@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
 use corewise_model::links::Relation;
 use corewise_model::links::map::Origin;
 

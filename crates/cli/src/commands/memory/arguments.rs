@@ -27,28 +27,29 @@ printed";
 #[command(name = "memory", after_help = AFTER)]
 pub struct MemoryArguments {
     /// The cpus, in the placement language [default: all allowed cpus]
-    #[arg(long, value_name = "EXPR")]
+    #[arg(help_heading = "What is measured", long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Maximum duration, such as 30s or 5m; ends earlier after nine rounds [default: 60s]
-    #[arg(long, value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "What is measured", long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     /// The buffer on each node, such as 256MiB [default: four times all last-level caches, if memory allows]
-    #[arg(long, value_name = "SIZE", value_parser = size_bytes)]
+    #[arg(help_heading = "What is measured", long, value_name = "SIZE", value_parser = size_bytes)]
     pub buffer: Option<u64>,
     /// The seed of the random orders [default: from the clock]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = "What is measured", long, value_name = "N")]
     pub seed: Option<u64>,
     /// Simulate this machine, with costs made up from its topology: what would be visited, found and drawn
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(help_heading = "Instead of measuring", long, value_name = "NAME|FILE")]
     pub simulate: Option<PathBuf>,
     /// Read what Intel's Memory Latency Checker (`mlc`) or `numactl -H` printed, instead of measuring
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["simulate", "cpus", "budget", "buffer", "seed"])]
+    #[arg(help_heading = "Instead of measuring", long, value_name = "FILE", conflicts_with_all = ["simulate", "cpus", "budget", "buffer", "seed"])]
     pub import: Option<PathBuf>,
     /// With --import: the machine that was measured, as for `corewise topology` [default: this machine; a file of numactl describes its own]
-    #[arg(long, value_name = "NAME|FILE", requires = "import")]
+    #[arg(help_heading = "Instead of measuring", long, value_name = "NAME|FILE", requires = "import")]
     pub machine: Option<PathBuf>,
     /// What to print
     #[arg(
+        help_heading = "Output and history",
         long,
         value_enum,
         value_name = "FORMAT",
@@ -64,8 +65,6 @@ pub struct MemoryArguments {
 pub enum FormatName {
     /// Tables and what they mean
     Text,
-    /// Everything, with what it shows
-    Json,
     /// One line per visit
     Csv,
     /// Latency of each node as a heat map; of a machine with one node, by working set

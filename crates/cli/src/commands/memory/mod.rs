@@ -11,12 +11,14 @@ use std::path::Path;
 
 use corewise_lab::memory::{Answers, Measured, Request, Simulated, map as make_map};
 use corewise_lab::session::{seed_of_the_clock, unix_ms};
+use corewise_machine::{CpuSet, Machine};
+use corewise_machine::{SuggestedCommand, suggested_command};
+use corewise_model::Artifact as _;
 use corewise_model::memory::compare::compare;
 use corewise_model::memory::conclude::MemoryConclusions;
 use corewise_model::memory::plan::Plan;
 use corewise_model::memory::{MemoryMap, hwloc, import};
-use corewise_model::{Artifact as _, CpuSet, Machine};
-use corewise_sys::input::{Input, SETTINGS_BYTES};
+use corewise_sys::input::{Input, InputKind};
 
 use crate::draw::csv;
 use crate::draw::story::Story;
@@ -41,8 +43,10 @@ use document::MemoryComparisonDocument;
 const BUDGET: std::time::Duration = std::time::Duration::from_secs(60);
 
 impl Run for MemoryArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<ArtifactDocument<'_, MemoryMap>>, document::<MemoryComparisonDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<ArtifactDocument<'_, MemoryMap>>(&["memory --simulate fx-8150 --budget 1s --seed 1"]),
+        document::<MemoryComparisonDocument<'_>>(&[]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         if let Some(path) = &self.import {
@@ -110,7 +114,7 @@ fn imported(path: &Path, machine: Option<&Path>) -> Result<MemoryMap, Failure> {
     let help = "Give the output of `mlc` or `numactl -H`; with --machine NAME|FILE the machine that it is of.";
     let unreadable =
         |what: &dyn std::fmt::Display| Failure::unavailable(format!("{}: {what}", path.display())).next(help);
-    let lines = Input::open(path, SETTINGS_BYTES).and_then(Input::lines);
+    let lines = Input::open(path, InputKind::MemoryTable).and_then(Input::lines);
     // Such an error names the file itself.
     let lines = lines.map_err(|error| Failure::unavailable(error).next(help))?;
     let text: Vec<String> = lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
@@ -133,6 +137,10 @@ impl Printed for MemoryMap {
 
     const TITLE: &'static str = "Map of memory";
 
+    fn first() -> SuggestedCommand {
+        suggested_command::memory()
+    }
+
     fn story(&self, conclusions: &MemoryConclusions, kept: &Kept, _: &Settings) -> Story {
         screen::story(self, conclusions, kept)
     }
@@ -154,9 +162,7 @@ impl Printed for MemoryMap {
 
 fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) -> Result<(), Failure> {
     match format {
-        _ if settings.json || format == FormatName::Json => {
-            artifact::print(map, kept, &Settings { json: true, ..settings.clone() })
-        }
+        _ if settings.json => artifact::print(map, kept, settings),
         FormatName::Csv => {
             let notes = screen::story(map, &map.conclude(), kept).notes();
             print_form(&csv::with_notes(&visits(map), &notes))
@@ -168,7 +174,7 @@ fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) 
                 Err(Failure::unavailable("the map has no latency to draw").next("`--format text` shows what it has."))
             }
         },
-        FormatName::Text | FormatName::Json => artifact::print(map, kept, settings),
+        FormatName::Text => artifact::print(map, kept, settings),
     }
 }
 

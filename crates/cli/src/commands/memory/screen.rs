@@ -8,6 +8,7 @@ mod levels;
 mod loads;
 mod streams;
 
+use corewise_machine::suggested_command;
 use corewise_model::links::map::Origin;
 use corewise_model::memory::MemoryMap;
 use corewise_model::memory::conclude::MemoryConclusions;
@@ -18,9 +19,9 @@ use crate::draw::machine::headline;
 use crate::draw::number::{brief, bytes, count, decimal};
 use crate::draw::story::StoryRole::{Answer, Details, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
+use crate::draw::suggestion::map_again;
 use crate::draw::survey::{Kept, emulated_remark};
 use crate::draw::text::{Line, Tone};
-use crate::shell::tip::made_again;
 use figures::figures;
 use latencies::latencies;
 use levels::level_lines;
@@ -32,9 +33,14 @@ pub use figures::picture;
 
 /// Composes the story of a map.
 pub fn story(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Story {
-    let told = Story::new(made_again(&map.provenance, "memory", "--import"))
-        .with(Head, head(map, conclusions, kept))
-        .with(Evidence, figures(map, conclusions));
+    let told = Story::new(map_again(
+        &map.provenance,
+        suggested_command::memory_import,
+        suggested_command::memory_simulated,
+        suggested_command::memory,
+    ))
+    .with(Head, head(map, conclusions, kept))
+    .with(Evidence, figures(map, conclusions));
     let told = conclusions.levels.iter().fold(told, |told, levels| told.with(Evidence, level_lines(map, levels)));
     let told = told.with(Evidence, latencies(conclusions)).with(Evidence, streams(map, conclusions));
     let told = match &conclusions.loads[..] {

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use corewise_model::Gap;
+use corewise_machine::{Gap, machine_file};
 use corewise_model::links::map::Origin;
-use corewise_model::machine_file;
 
 use super::*;
 use crate::draw::hostile;

@@ -4,7 +4,7 @@ pub mod document;
 
 mod screen;
 
-use corewise_model::placement::plan::{USUAL_MOST, plan};
+use corewise_machine::placement::plan::{USUAL_MOST, plan};
 
 use super::task::CandidatesRequest;
 use crate::shell::failure::{Exit, Failure};

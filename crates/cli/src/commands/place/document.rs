@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::machine_file::Description;
-use corewise_model::placement::Resolution;
-use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
-use corewise_model::{Level, Machine};
+use corewise_machine::machine_file::Description;
+use corewise_machine::placement::Resolution;
+use corewise_machine::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_machine::{Level, Machine};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ impl<'a> PlaceDocument<'a> {
         let entry = |line: NotationLine| NotationEntry { label: line.label, text: line.text, remarks: line.remarks };
         let lines = |notation: Notation| {
             let printed = notation::print(notation, &resolution.cpus, &resolution.order, machine);
-            (notation.name(), printed.into_iter().map(entry).collect())
+            (notation.word(), printed.into_iter().map(entry).collect())
         };
         Self {
             schema: "corewise/placement/1",

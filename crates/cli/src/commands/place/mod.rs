@@ -7,24 +7,29 @@ pub mod candidates;
 pub mod screen;
 pub mod task;
 
-use corewise_model::Machine;
-use corewise_model::placement::notation::{self, Notation, NotationLine, Read};
-use corewise_model::placement::{Expression, LeftOut, Reason};
+use corewise_machine::Machine;
+use corewise_machine::placement::notation::{self, Notation, NotationLine, Read};
+use corewise_machine::placement::{Expression, LeftOut, Reason};
 
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::{self, Chosen, MachineChoice};
-use crate::shell::output::{print_json, print_text, say, show};
+use crate::shell::output::{print_text, say, show};
 use crate::shell::placing::{expression, pointed, resolve_elsewhere, resolve_here, shortened};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::PlaceArguments;
 use document::{PlaceDocument, Placed};
 use screen::screen;
-use task::{CandidatesRequest, Form, PlaceRequest};
+use task::{CandidatesRequest, PlaceRequest};
 
 impl Run for PlaceArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<PlaceDocument<'_>>, document::<candidates::document::CandidatesDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<PlaceDocument<'_>>(&["place all-core:0 --machine 2990wx"]),
+        document::<candidates::document::CandidatesDocument<'_>>(&[
+            "place --candidates --machine 2990wx",
+            "place --candidates --threads 100",
+        ]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         if self.candidates {
@@ -49,10 +54,9 @@ fn run(request: &PlaceRequest, settings: &Settings) -> Result<Exit, Failure> {
         read: read.as_ref(),
         description: description.as_ref(),
     };
-    match request.form {
-        Form::Alone(notation) if !settings.json => alone(notation, &placed)?,
-        Form::Screen => show(settings, || PlaceDocument::new(&placed), || screen(&placed, settings.width))?,
-        _ => print_json(&PlaceDocument::new(&placed))?,
+    match request.alone {
+        Some(notation) if !settings.json => alone(notation, &placed)?,
+        _ => show(settings, || PlaceDocument::new(&placed), || screen(&placed, settings.width))?,
     }
     Ok(Exit::Done)
 }
@@ -85,7 +89,7 @@ fn alone(notation: Notation, placed: &Placed<'_>) -> Result<(), Failure> {
     }
     let texts: Vec<&str> = wanted.iter().filter_map(|line| line.text.as_deref()).collect();
     if texts.is_empty() {
-        return Err(Failure::unavailable(format!("{}: {}", notation.name(), remarks.join(" "))));
+        return Err(Failure::unavailable(format!("{}: {}", notation.word(), remarks.join(" "))));
     }
     placed.read.into_iter().flat_map(|read| &read.remarks).for_each(|remark| say(&format!("note: {remark}")));
     // What was read says itself which of its cpus are offline.

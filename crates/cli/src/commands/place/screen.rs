@@ -1,8 +1,8 @@
 //! The screen of `corewise place`: the cpus on the machine's picture, counts, who was left out, every notation.
 
-use corewise_model::placement::notation::{self, Notation, NotationLine};
-use corewise_model::placement::{LeftOut, Reason};
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::placement::notation::{self, Notation, NotationLine};
+use corewise_machine::placement::{LeftOut, Reason};
+use corewise_machine::{CpuSet, Level, Machine};
 
 use super::document::Placed;
 use crate::draw::machine::{headline, numbering};
@@ -48,7 +48,7 @@ fn answer(placed: &Placed<'_>, width: usize) -> Vec<Line> {
 /// How much of each level it is, in which order threads take it, and who was left out.
 fn facts(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let mut lines = labelled("Uses", levels(placed), width);
-    let order = corewise_model::placement::list(&placed.resolution.order);
+    let order = corewise_machine::placement::list(&placed.resolution.order);
     if order != placed.resolution.cpus.to_string() {
         lines.push(Line::new().faint(format!("{:<LABEL_WIDTH$}", "Order")).plain(order).cut(width));
     }
@@ -135,12 +135,12 @@ fn warnings(placed: &Placed<'_>) -> Vec<String> {
 fn notations(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let remark = "  --as NAME prints one in full, with its remarks";
     let mut lines = wrap(&Line::new().strong("Other notations").faint(remark), width, 2);
-    let label = Notation::ALL.map(|notation| notation.name().len()).into_iter().max().unwrap_or(0) + 2;
+    let label = Notation::ALL.map(|notation| notation.word().len()).into_iter().max().unwrap_or(0) + 2;
     let mut said = Vec::new();
     for notation in Notation::ALL {
         let printed = notation::print(notation, &placed.resolution.cpus, &placed.resolution.order, placed.machine);
         for (place, line) in printed.iter().take(MOST_LINES).enumerate() {
-            let name = if place == 0 { notation.name() } else { "" };
+            let name = if place == 0 { notation.word() } else { "" };
             lines.extend(pasted(name, label, line, width));
         }
         if printed.len() > MOST_LINES {
@@ -180,8 +180,8 @@ fn pasted(name: &str, label: usize, line: &NotationLine, width: usize) -> Vec<Li
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::placement::notation::Read;
-    use corewise_model::placement::parse;
+    use corewise_machine::placement::notation::Read;
+    use corewise_machine::placement::parse;
 
     use super::super::document::PlaceDocument;
     use super::*;

@@ -1,6 +1,6 @@
 //! What `corewise place` is asked for.
 
-use corewise_model::placement::notation::Notation;
+use corewise_machine::placement::notation::Notation;
 
 use super::arguments::PlaceArguments;
 use crate::shell::failure::{Exit, Failure};
@@ -13,21 +13,10 @@ pub struct PlaceRequest {
     pub text: String,
     /// The notation it is written in; absent for the placement language.
     pub from: Option<Notation>,
-    /// How to print it.
-    pub form: Form,
+    /// The one notation to print, instead of the screen.
+    pub alone: Option<Notation>,
     /// The machine it is about.
     pub machine: MachineChoice,
-}
-
-/// How a placement is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// The screen, or what `--json` says.
-    Screen,
-    /// As JSON.
-    Json,
-    /// One notation alone.
-    Alone(Notation),
 }
 
 /// The placements that are worth trying.
@@ -56,15 +45,10 @@ impl PlaceRequest {
     /// [`Failure`] for a machine that is not known.
     pub fn new(arguments: PlaceArguments) -> Result<Self, Failure> {
         let notation = |name: &str| name.parse::<Notation>().map_err(|error| Failure::new(Exit::Usage, error));
-        let form = match arguments.notation.as_deref() {
-            None => Form::Screen,
-            Some(name) if name.eq_ignore_ascii_case("json") => Form::Json,
-            Some(name) => Form::Alone(notation(name)?),
-        };
         Ok(Self {
             text: arguments.expression.join(" "),
             from: arguments.from.as_deref().map(notation).transpose()?,
-            form,
+            alone: arguments.notation.as_deref().map(notation).transpose()?,
             machine: MachineChoice::new(&arguments.machine)?,
         })
     }

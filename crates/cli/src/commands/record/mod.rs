@@ -2,15 +2,18 @@
 
 pub mod document;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, ValueEnum};
+use corewise_machine::suggested_command;
 use corewise_sys::Root;
+use corewise_sys::output::OutputPlace;
 use corewise_sys::record::{Packing, record};
 
 use crate::draw::number::bytes;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::failure::{Exit, Failure};
@@ -43,7 +46,7 @@ pub enum PackingName {
 }
 
 impl Run for RecordArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<RecordDocument>];
+    const DOCUMENTS: &'static [Document] = &[document::<RecordDocument>(&["record -o here.tar.xz"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let output = self.output.as_path();
@@ -55,10 +58,10 @@ impl Run for RecordArguments {
         if output == Path::new("-") {
             return to_standard_output(packing.unwrap_or(Packing::Tar), settings);
         }
-        let file = created(output)?;
-        let size_bytes = written(file, packing.unwrap_or_else(|| Packing::of(output))).inspect_err(|_| {
+        let (place, file) = created(output)?;
+        let size_bytes = written(&file, packing.unwrap_or_else(|| Packing::of(output))).inspect_err(|_| {
             // Half a recording is of no use; it was created here a moment ago.
-            let _ = fs::remove_file(output);
+            place.remove(&file);
         })?;
         let name = output.display().to_string();
         show(settings, || RecordDocument::new(name.clone(), size_bytes), || screen(&name, size_bytes, settings.width))?;
@@ -74,7 +77,10 @@ fn to_standard_output(packing: Packing, settings: &Settings) -> Result<Exit, Fai
     }
     if settings.stdout_is_terminal {
         let what = "standard output is a terminal, and a recording is not text";
-        return Err(Failure::usage(what).next("Name a file with -o, or use a pipe: corewise record -o - | ssh …"));
+        return Err(Failure::usage(what).next(format!(
+            "Name a file with -o, or use a pipe: {} | ssh …",
+            suggestion::typed(&suggested_command::record_to_pipe())
+        )));
     }
     let mut bytes = Vec::new();
     record(&Root::live(), &mut bytes, packing).map_err(Failure::unavailable)?;
@@ -82,8 +88,9 @@ fn to_standard_output(packing: Packing, settings: &Settings) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn created(output: &Path) -> Result<File, Failure> {
-    OpenOptions::new().write(true).create_new(true).open(output).map_err(|error| {
+fn created(output: &Path) -> Result<(OutputPlace, File), Failure> {
+    let made = OutputPlace::reach(output).and_then(|place| place.create_new().map(|file| (place, file)));
+    made.map_err(|error| {
         let failure = Failure::unavailable(format!("cannot write {}: {error}", output.display()));
         match error.kind() {
             ErrorKind::AlreadyExists => {
@@ -94,7 +101,7 @@ fn created(output: &Path) -> Result<File, Failure> {
     })
 }
 
-fn written(file: File, packing: Packing) -> Result<u64, Failure> {
+fn written(file: &File, packing: Packing) -> Result<u64, Failure> {
     let mut writer = BufWriter::new(file);
     record(&Root::live(), &mut writer, packing).map_err(Failure::unavailable)?;
     let size = writer.flush().and_then(|()| writer.get_ref().metadata()).map(|metadata| metadata.len());
@@ -104,7 +111,7 @@ fn written(file: File, packing: Packing) -> Result<u64, Failure> {
 fn screen(name: &str, size_bytes: u64, width: usize) -> Screen {
     let mut screen = Screen::new();
     let line = Line::new().plain(format!("recorded in {name} ({}); show it on any machine:  ", bytes(size_bytes)));
-    screen.extend(wrap(&line.strong(format!("corewise topology --machine {name}")), width, 2));
+    screen.extend(wrap(&line.strong(suggestion::typed(&suggested_command::topology_of(name))), width, 2));
     screen
 }
 

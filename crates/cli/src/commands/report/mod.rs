@@ -5,15 +5,17 @@ mod page;
 
 use std::path::Path;
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_model::keep::Rule;
 use corewise_store::Store;
-use corewise_sys::output;
+use corewise_sys::output::{self, OutputPlace};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::KINDS;
 use crate::draw::number::{bytes, count};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::artifact::{Kind, Section};
@@ -26,9 +28,6 @@ use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::ReportArguments;
 use page::Page;
-
-/// What makes something to report.
-const FIRST: &str = "Make a survey with `corewise`";
 
 /// What `corewise report --json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -47,10 +46,10 @@ pub struct ReportDocument {
 }
 
 impl Run for ReportArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<ReportDocument>];
+    const DOCUMENTS: &'static [Document] = &[document::<ReportDocument>(&["report"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
-        let store = existing(settings, FIRST)?;
+        let store = existing(settings, &suggested_command::first_survey())?;
         let numbers = if self.numbers.is_empty() { latest(&store)? } else { self.numbers.clone() };
         let usual = if self.markdown { "report.md" } else { "report.html" };
         let output = self.output.unwrap_or_else(|| usual.into());
@@ -63,8 +62,8 @@ impl Run for ReportArguments {
             print_form(text.trim_end())?;
             return Ok(Exit::Done);
         };
-        output::replace(&file, text.as_bytes())
-            .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.display())))?;
+        file.replace(text.as_bytes())
+            .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.path().display())))?;
         let figures = figures.unwrap_or_default();
         let name = output.display().to_string();
         let screen = || {
@@ -91,8 +90,8 @@ impl Run for ReportArguments {
 }
 
 /// Looks whether a file can be there, without making it.
-fn place(option: &str, path: &Path) -> Result<std::path::PathBuf, Failure> {
-    output::place(path).map_err(|why| {
+fn place(option: &str, path: &Path) -> Result<OutputPlace, Failure> {
+    OutputPlace::find(path).map_err(|why| {
         Failure::unavailable(format!("{option} {}: {why}", path.display()))
             .next("Choose a file in a folder that you may write to.")
     })
@@ -104,8 +103,10 @@ fn latest(store: &Store) -> Result<Vec<i64>, Failure> {
     let numbers =
         KINDS.iter().map(|kind| (kind.latest)(store, &entries)).collect::<Result<Vec<_>, Failure>>()?.concat();
     match numbers.is_empty() {
-        true => Err(Failure::unavailable("nothing is stored of this machine")
-            .next("Name what to report by its number; `corewise history --all` lists everything.")),
+        true => Err(Failure::unavailable("nothing is stored of this machine").next(format!(
+            "Name what to report by its number; {} lists everything.",
+            suggestion::mention(&suggested_command::history_all())
+        ))),
         false => Ok(numbers),
     }
 }
@@ -149,7 +150,7 @@ fn rules(sections: &[Section], settings: &Settings) -> Option<(Vec<Rule>, Machin
 /// Writes each figure as a file of its own; their names.
 fn write_figures(page: &Page, folder: &Path) -> Result<Vec<String>, Failure> {
     let refused = |error| Failure::unavailable(format!("cannot write to {}: {error}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(refused)?;
+    output::make_folder(folder).map_err(refused)?;
     let mut names: Vec<String> = Vec::new();
     for section in &page.sections {
         for figure in section.story.figures() {

@@ -1,6 +1,7 @@
 //! The whole page: what it reports one after the other, each with its answer first, and the data at the end.
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
+use corewise_machine::suggested_command;
 use corewise_model::keep::{Change, Evidence, Rule};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -57,13 +58,13 @@ impl Page {
                     footer {
                         p {
                             "Made by corewise " (env!("CARGO_PKG_VERSION")) ". This page holds the observations that everything on it was computed from; "
-                            code { "corewise history import FILE" } " takes them into another history."
+                            code { (suggested_command::history_import().line()) } " takes them into another history."
                         }
                         @for section in &self.sections {
                             @if let Some(result) = &section.result {
                                 @match element(result.schema, &result.data) {
                                     Some(element) => { (PreEscaped(element)) },
-                                    None => { p { "The observations of " (section.title) " are too large for a page: " code { "corewise history show " (result.number) " --json" } " prints them." } },
+                                    None => { p { "The observations of " (section.title) " are too large for a page: " code { (suggested_command::history_show_json(result.number).line()) } " prints them." } },
                                 }
                             }
                         }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Parser, ValueEnum};
-use corewise_model::placement::memory::MemoryPolicy;
+use corewise_machine::placement::memory::MemoryPolicy;
 
 /// The `--` is needed only where the command begins with a hyphen, and never wrong.
 pub const USAGE: &str = "corewise run --on <EXPR> [OPTIONS] -- <COMMAND>...
@@ -41,37 +41,37 @@ signal ends corewise (128+n in a shell). If nothing was started: 2 wrong usage; 
 #[command(name = "run", override_usage = USAGE, after_help = AFTER)]
 pub struct RunArguments {
     /// Where to run it, in the placement language: 0-3, 0x55, llc:0, 'all - core:0', 'spread(4, llc)'
-    #[arg(long, value_name = "EXPR", required_unless_present = "rule")]
+    #[arg(help_heading = "Where", long, value_name = "EXPR", required_unless_present = "rule")]
     pub on: Option<String>,
     /// Run it where this rule of `corewise keep` says, with the rule's memory and threads, before its first instruction
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["on", "memory", "one_per_thread", "roles"])]
+    #[arg(help_heading = "Where", long, value_name = "NAME", conflicts_with_all = ["on", "memory", "one_per_thread", "roles"])]
     pub rule: Option<String>,
     /// Where its memory comes from: local, bind:N, preferred:N, interleave:N,M, weighted:N,M; nodes counted as node:N, or all
-    #[arg(long, value_name = "POLICY")]
+    #[arg(help_heading = "Where", long, value_name = "POLICY")]
     pub memory: Option<MemoryPolicy>,
     /// Pin each new thread to the next cpu of the placement
-    #[arg(long, conflicts_with = "roles")]
+    #[arg(help_heading = "Where", long, conflicts_with = "roles")]
     pub one_per_thread: bool,
     /// Place threads by their names: 'NAME=REGEX:EXPR,…'
-    #[arg(long, value_name = "ROLES")]
+    #[arg(help_heading = "Where", long, value_name = "ROLES")]
     pub roles: Option<String>,
     /// What to do about threads that set their own cpus
-    #[arg(long, value_enum, value_name = "HOW")]
+    #[arg(help_heading = "How", long, value_enum, value_name = "HOW")]
     pub enforce: Option<EnforcementName>,
     /// Prefer these cpus instead of restricting the command to them: threads may run elsewhere where the system finds that better (Windows)
-    #[arg(long, conflicts_with_all = ["memory", "rule", "one_per_thread", "roles", "enforce", "cgroup", "verbose"])]
+    #[arg(help_heading = "How", long, conflicts_with_all = ["memory", "rule", "one_per_thread", "roles", "enforce", "cgroup", "verbose"])]
     pub soft: bool,
     /// Ask the system not to slow it down to save power: EcoQoS off (Windows)
-    #[arg(long, conflicts_with_all = ["memory", "rule", "one_per_thread", "roles", "enforce", "cgroup", "verbose"])]
+    #[arg(help_heading = "How", long, conflicts_with_all = ["memory", "rule", "one_per_thread", "roles", "enforce", "cgroup", "verbose"])]
     pub full_speed: bool,
     /// Also hold the command in a control group (cgroup v2 with a delegated cpuset controller), removed when it ends
-    #[arg(long)]
+    #[arg(help_heading = "How", long)]
     pub cgroup: bool,
     /// Report what is set, and at the end which threads set their own cpus
-    #[arg(short, long)]
+    #[arg(help_heading = "How", short, long)]
     pub verbose: bool,
     /// Place a process that runs already, with all its threads, instead of starting a command
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
+    #[arg(help_heading = "How", long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
         conflicts_with_all = ["memory", "one_per_thread", "roles", "enforce", "soft", "full_speed", "cgroup", "verbose", "command"])]
     pub pid: Option<u32>,
     /// The command and its arguments

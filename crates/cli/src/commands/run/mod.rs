@@ -6,8 +6,10 @@ pub mod task;
 
 use std::process::Command;
 
+use corewise_machine::suggested_command;
 use corewise_sys::spawn::{self, Effect, Manner};
 
+use crate::draw::suggestion;
 use crate::shell::child::task::RunTask;
 use crate::shell::child::{supervise, words};
 use crate::shell::failure::{Exit, Failure};
@@ -24,8 +26,10 @@ pub const NAME: &str = "run";
 impl Run for RunArguments {
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         if settings.json {
-            return Err(Failure::usage("run has no JSON output")
-                .next("Its output is its command's. `corewise place EXPR --json` shows where it would run."));
+            return Err(Failure::usage("run has no JSON output").next(format!(
+                "Its output is its command's. {} shows where it would run.",
+                suggestion::mention(&suggested_command::place_json())
+            )));
         }
         let typed = self.with_rule(settings)?;
         match typed.pid {

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 
 use corewise_lab::placing::resolve_for_process;
-use corewise_model::CpuSet;
-use corewise_model::placement::Expression;
+use corewise_machine::CpuSet;
+use corewise_machine::placement::Expression;
+use corewise_machine::suggested_command;
 use corewise_sys::SysError;
 use corewise_sys::affinity::{self, has_ended};
 use corewise_sys::change::{AffinityChange, Change, Journal};
@@ -13,6 +14,7 @@ use corewise_sys::process::{Process, process_of};
 use corewise_sys::processes::{Executable, Facts, threads};
 use corewise_sys::task::thread_count;
 
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::machine::this_machine;
 use crate::shell::output::print_text;
@@ -29,7 +31,7 @@ pub fn place(process: u32, on: &Expression, settings: &Settings) -> Result<Exit,
     // What fails on the way is taken back with the journal.
     let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;
     let pid = facts.process.id;
-    journal.keep(&format!("corewise run --pid {pid}"));
+    journal.keep(&suggested_command::run_process(pid).line());
     let threads = match thread_count(pid).unwrap_or(seen).max(seen) {
         1 => "1 thread".to_owned(),
         several => format!("{several} threads"),
@@ -40,9 +42,10 @@ pub fn place(process: u32, on: &Expression, settings: &Settings) -> Result<Exit,
         _ => format!("; {} were there already", seen - placed),
     };
     print_text(&format!(
-        "{} ({pid}): {threads} on cpus {cpus}{already}\nThe same by hand:  {}\nTo take it back:   corewise undo",
+        "{} ({pid}): {threads} on cpus {cpus}{already}\nThe same by hand:  {}\nTo take it back:   {}",
         facts.name,
-        affinity::by_hand(pid, &cpus)
+        affinity::by_hand(pid, &cpus),
+        suggestion::typed(&suggested_command::undo())
     ))?;
     Ok(Exit::Done)
 }
@@ -90,7 +93,10 @@ fn place_all(facts: &Facts, cpus: &CpuSet, journal: &mut Journal) -> Result<(usi
         }
     }
     let what = format!("{} ({}) starts threads faster than they can be placed", facts.name, facts.process.id);
-    Err(Failure::unavailable(what).next("Its cpus are as before. Start it with:  corewise run --on EXPR -- COMMAND"))
+    Err(Failure::unavailable(what).next(format!(
+        "Its cpus are as before. Start it with:  {}",
+        suggestion::typed(&suggested_command::run_somewhere())
+    )))
 }
 
 fn not_journalled(error: &SysError) -> Failure {

@@ -1,9 +1,9 @@
 //! What was typed for `run`, understood.
 
 use corewise_lab::placing::{Spread, Wish};
+use corewise_machine::placement::hold::Enforcement;
+use corewise_machine::placement::roles::roles;
 use corewise_model::keep::ThreadRule;
-use corewise_model::placement::hold::Enforcement;
-use corewise_model::placement::roles::roles;
 
 use super::arguments::{EnforcementName, RunArguments};
 use crate::shell::child::task::RunTask;

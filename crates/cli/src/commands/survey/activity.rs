@@ -1,6 +1,6 @@
 //! Activity: what else happened on each cpu while it was measured.
 
-use corewise_model::interrupt::plain_name;
+use corewise_machine::interrupt::plain_name;
 use corewise_model::survey::conclude::rows::Row;
 
 use crate::draw::grid::{Column, Grid};

@@ -1,8 +1,10 @@
 //! What changed between two surveys, beyond what two surveys differ by anyway.
 
+use corewise_machine::CpuSet;
+use corewise_machine::suggested_command;
+use corewise_model::Survey;
 use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject, compare};
 use corewise_model::survey::WorkKind;
-use corewise_model::{CpuSet, Survey};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,6 +12,7 @@ use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal, whole};
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 use crate::shell::document::SentencesDocument;
@@ -41,9 +44,10 @@ pub fn print(numbers: [i64; 2], surveys: [&Survey; 2], settings: &Settings) -> R
     if works[0] != works[1] {
         let [earlier, later] = works.map(WorkKind::name);
         let what = format!("survey {before} timed `{earlier}`, survey {after} `{later}`; they cannot be compared");
-        return Err(
-            Failure::usage(what).next("Compare two surveys, or two runs of `corewise tail` with the same --work.")
-        );
+        return Err(Failure::usage(what).next(format!(
+            "Compare two surveys, or two runs of {} with the same --work.",
+            suggestion::mention(&suggested_command::tail())
+        )));
     }
     let comparison = compare(surveys[0], surveys[1]);
     let story = story(&comparison, numbers);
@@ -73,7 +77,7 @@ fn story(comparison: &Comparison, [before, after]: [i64; 2]) -> Story {
         title.with(Tone::Warn, "  these are different machines, or the machine's cpus have changed")
     };
     let unchanged = comparison.is_empty().then(|| Line::new().plain(glued(&unchanged(comparison))).hanging(2));
-    Story::new(format!("corewise history compare {before} {after}"))
+    Story::new(suggested_command::history_compare([before, after]))
         .with(Head, vec![title.hanging(2)])
         .with(Answer, unchanged.into_iter().collect())
         .with(Answer, cpus(comparison))

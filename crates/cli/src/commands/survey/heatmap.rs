@@ -1,8 +1,9 @@
 //! The core-to-core map: what talking between two cpus costs, as a heat map that fits the terminal.
 
+use corewise_machine::{CpuSet, Level, Machine};
+use corewise_model::Survey;
 use corewise_model::links::{self, LinkClass, Links, cpus};
 use corewise_model::stats::order::median;
-use corewise_model::{CpuSet, Level, Machine, Survey};
 
 use crate::draw::heat::{HeatMap, Side, SvgText};
 use crate::draw::machine::model_name;

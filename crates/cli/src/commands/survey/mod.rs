@@ -11,11 +11,12 @@ mod story;
 
 use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, TailPlan, survey};
-use corewise_model::Artifact as _;
-use corewise_model::Survey;
+use corewise_machine::suggested_command;
+use corewise_model::{Artifact as _, Survey};
 use jiff::tz::TimeZone;
 
 use crate::draw::number::when;
+use crate::draw::suggestion;
 use crate::draw::text::Line;
 use crate::draw::wrap::glued;
 use crate::shell::artifact;
@@ -39,8 +40,10 @@ pub use story::story;
 pub const NAME: &str = "survey";
 
 impl Run for SurveyArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<ArtifactDocument<'_, Survey>>, document::<ComparisonDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<ArtifactDocument<'_, Survey>>(&["survey --budget 1s", "history show 1"]),
+        document::<ComparisonDocument<'_>>(&["history compare 1 2"]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let wanted = self.cpus.as_deref().map(expression).transpose()?;
@@ -73,6 +76,9 @@ pub fn memory(survey: &Survey, settings: &Settings) -> Vec<Line> {
     };
     let made = when(map.provenance.started_unix_ms, &TimeZone::system());
     let range = if least == most { format!("{least} ns") } else { format!("{least} to {most} ns by cpus and node") };
-    let words = format!("memory: a load costs {range} (map {number} of {made}: `corewise history show {number}`)");
+    let words = format!(
+        "memory: a load costs {range} (map {number} of {made}: {})",
+        suggestion::mention(&suggested_command::history_show(&number.to_string()))
+    );
     vec![Line::new().faint(glued(&words))]
 }

@@ -87,7 +87,7 @@ fn colour_adds_nothing_to_the_text() {
 fn every_sentence_is_in_every_form() {
     for (mut survey, conclusions) in all() {
         survey.provenance.others_busy = Some(0.8);
-        survey.gaps.push(corewise_model::Gap::new("clock rates", "the kernel counts none"));
+        survey.gaps.push(corewise_machine::Gap::new("clock rates", "the kernel counts none"));
         let memory = vec![Line::new().faint("memory: a load costs 90 ns")];
         check_forms(&story(&survey, &conclusions, &Kept::Recalled(3, "today".into()), memory));
     }

@@ -12,15 +12,15 @@ use crate::draw::machine::{FEW_OBJECTS, picture};
 use crate::draw::stalls;
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart, paragraphs};
-use crate::draw::survey::{Kept, cpus_option, foot, head};
+use crate::draw::suggestion::{again, budget_of, words_in_shell};
+use crate::draw::survey::{Kept, foot, head};
 use crate::draw::text::Line;
 
 /// Composes the story of a survey; `memory` is a line on what the latest map of memory shows.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept, memory: Vec<Line>) -> Story {
     let rows = rows(survey, conclusions);
     let machine = survey.machine.clone();
-    let seconds = survey.provenance.budget_s.ceil().max(1.0);
-    Story::new(format!("corewise survey{} --budget {seconds}s", cpus_option(survey)))
+    Story::new(words_in_shell(again(survey, &budget_of(survey)).words()))
         .with(Head, head(survey, kept))
         .with(Evidence, vec![StoryPart::drawing(move |width, _| picture(&machine, width, FEW_OBJECTS))])
         .with(Evidence, figures(&rows))

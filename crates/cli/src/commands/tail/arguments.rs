@@ -16,7 +16,7 @@ pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside 
 pub const AFTER: &str = "Examples:
   corewise tail                          every cpu in turn, 30 s in all
   corewise tail --explain                also shows the cause of each stall (root, or CAP_PERFMON)
-  corewise tail --cpus 0,3 --for 5m      two cpus for longer: rarer stalls
+  corewise tail --cpus 0,3 --budget 5m   two cpus for longer: rarer stalls
   corewise tail --work compute           stalls as a computing program sees them
   corewise tail --beside -- ./app        what interrupts a program, without spinning on its cpus
   corewise tail --explain --record t.gz  stores the kernel's events; --replay t.gz shows them anywhere
@@ -27,7 +27,7 @@ With --explain, the kernel's tracepoints name each cause; a quarter of the time 
 of watching. Unnamed stalls are tested for a period.
 
 --beside runs the command (on --cpus, as `run --on` does) with the same signals and exit status, and reports on \
-standard error what interrupted its threads: handlers, other tasks, senders. --for ends the watching, not the \
+standard error what interrupted its threads: handlers, other tasks, senders. --budget ends the watching, not the \
 command. With --json, standard output contains only the document, and the command's output goes to standard error. \
 Without the kernel's tracepoints, the report uses the accounting that any user may read.
 
@@ -40,38 +40,38 @@ signal ends corewise (128+n in a shell).";
 #[command(name = "tail", override_usage = USAGE, after_help = AFTER)]
 pub struct TailArguments {
     /// The cpus, in the placement language: 0-3, llc:0, 'all - core:0', isolated [default: all allowed cpus]
-    #[arg(long, value_name = "EXPR")]
+    #[arg(help_heading = "What is measured", long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Total duration, such as 10s or 5m [default: 30s, more above 32 cpus]
-    #[arg(long = "for", value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "What is measured", value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     // A stall shorter than a few readings of the clock is none, and one of a second is none that is looked for.
     /// Count a piece as a stall if it takes this much longer than usual, such as 500ns or 5us
-    #[arg(long, value_name = "DURATION", default_value = "1us", value_parser = between("100ns", "1s"))]
+    #[arg(help_heading = "What is measured", long, value_name = "DURATION", default_value = "1us", value_parser = between("100ns", "1s"))]
     pub threshold: Duration,
     /// The piece of work to time
-    #[arg(long, value_enum, value_name = "WORK", default_value = "spin")]
+    #[arg(help_heading = "What is measured", long, value_enum, value_name = "WORK", default_value = "spin")]
     pub work: WorkName,
     /// Name the causes by the kernel's tracepoints
-    #[arg(long)]
+    #[arg(help_heading = "Causes", long)]
     pub explain: bool,
     /// Run before all other tasks (SCHED_FIFO), so that only interrupts and the host cause stalls
-    #[arg(long)]
+    #[arg(help_heading = "Causes", long)]
     pub fifo: bool,
     /// The seed of the random orders [default: from the clock]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = "What is measured", long, value_name = "N")]
     pub seed: Option<u64>,
     /// Write the stalls and the kernel's events to a new file (JSON, gzip)
-    #[arg(long, value_name = "FILE", conflicts_with = "beside")]
+    #[arg(help_heading = "Causes", long, value_name = "FILE", conflicts_with = "beside")]
     pub record: Option<PathBuf>,
     /// Show a recording instead, and recompute its causes
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "cpus", "budget", "explain", "fifo", "seed", "beside", "threshold", "work"])]
+    #[arg(help_heading = "Causes", long, value_name = "FILE", conflicts_with_all = ["record", "cpus", "budget", "explain", "fifo", "seed", "beside", "threshold", "work"])]
     pub replay: Option<PathBuf>,
     /// Write each cpu's histogram to this folder: cpuN.hgrm, and all.hlog for HdrHistogram's tools
-    #[arg(long, value_name = "FOLDER", conflicts_with = "beside")]
+    #[arg(help_heading = "Output and history", long, value_name = "FOLDER", conflicts_with = "beside")]
     pub histograms: Option<PathBuf>,
     /// Run a command and report what interrupts it
-    #[arg(long, conflicts_with_all = ["explain", "fifo", "work", "threshold", "seed"], requires = "command")]
+    #[arg(help_heading = "What is measured", long, conflicts_with_all = ["explain", "fifo", "work", "threshold", "seed"], requires = "command")]
     pub beside: bool,
     /// The command that --beside watches
     #[arg(value_name = "COMMAND", last = true, requires = "beside")]

@@ -7,8 +7,8 @@ mod recording;
 mod story;
 pub mod task;
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, Surveyed, TailPlan, look};
@@ -34,7 +34,8 @@ pub use story::story;
 use task::{Measure, TailTask};
 
 impl Run for TailArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<beside::document::BesideDocument<'_>>];
+    const DOCUMENTS: &'static [Document] =
+        &[document::<beside::document::BesideDocument<'_>>(&["tail --beside -- true"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&TailTask::new(self)?, settings)
@@ -81,12 +82,12 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
     let is_interrupted = survey.provenance.partial && interruption.was_seen();
     if survey.cpus.is_empty() {
         // An empty file would be in the way of the next try.
-        if let Some(path) = measure.record.as_deref() {
-            let _ = std::fs::remove_file(path);
+        if let Some((place, file)) = &record {
+            place.remove(file);
         }
         return Err(nothing_measured("survey", "measurement", survey.gaps.first(), is_interrupted));
     }
-    if let (Some(file), Some(recording)) = (record, &recording) {
+    if let (Some((_, file)), Some(recording)) = (record, &recording) {
         recording::write(file, recording)?;
     }
     let kept = keep(&survey, settings);
@@ -111,7 +112,7 @@ fn shown(survey: &Survey, kept: &Kept, histograms: Option<&Path>, settings: &Set
 
 /// A file for each cpu, and one with all.
 fn write_histograms(survey: &Survey, folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+    output::make_folder(folder)?;
     for seen in &survey.cpus {
         output::replace(&folder.join(format!("cpu{}.hgrm", seen.cpu)), seen.tail.to_hgrm().as_bytes())?;
     }

@@ -1,6 +1,6 @@
 //! Percentiles of all cpus in one picture: how long pieces took, by the share of pieces that took no longer.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::histogram::Histogram;
 use corewise_model::stats::order;
 

@@ -1,17 +1,19 @@
 //! Recordings of stalls with the kernel's events: JSON, packed by gzip.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Write as _};
 use std::path::Path;
 
-use corewise_model::Artifact as _;
+use corewise_machine::suggested_command;
 use corewise_model::survey::Recording;
-use corewise_sys::input::{self, Input, Weighed};
+use corewise_sys::input::{self, Input, InputKind, Weighed};
+use corewise_sys::output::OutputPlace;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 
 /// What the file says it is.
@@ -30,8 +32,9 @@ struct Found {
 }
 
 /// Makes the file; nothing is overwritten.
-pub fn create(path: &Path) -> Result<File, Failure> {
-    OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
+pub fn create(path: &Path) -> Result<(OutputPlace, File), Failure> {
+    let made = OutputPlace::reach(path).and_then(|place| place.create_new().map(|file| (place, file)));
+    made.map_err(|error| {
         let failure = Failure::unavailable(format!("cannot write {}: {error}", path.display()));
         match error.kind() {
             ErrorKind::AlreadyExists => {
@@ -54,15 +57,15 @@ pub fn write(file: File, recording: &Recording) -> Result<(), Failure> {
 
 /// Reads a recording.
 pub fn read(path: &Path) -> Result<Recording, Failure> {
-    let file = Input::open(path, input::JSON_BYTES).map_err(Failure::unavailable)?;
+    let file = Input::open(path, InputKind::StallRecording).map_err(Failure::unavailable)?;
     let found: Found = input::json(GzDecoder::new(BufReader::new(file))).map_err(|error| {
         Failure::unavailable(format!("{} is not a recording of stalls: {error}", path.display()))
-            .next("Make one with `corewise tail --explain --record FILE`.")
+            .next(format!("Make one with {}.", suggestion::mention(&suggested_command::tail_record())))
     })?;
     if found.schema != SCHEMA {
         let what = format!("{} is a different kind of file: {}, not {SCHEMA}", path.display(), found.schema);
         return Err(Failure::unavailable(what).next("A newer corewise may read it."));
     }
-    found.recording.survey.check().map_err(|why| Failure::unavailable(format!("{}: {why}", path.display())))?;
+    found.recording.check().map_err(|why| Failure::unavailable(format!("{}: {why}", path.display())))?;
     Ok(found.recording)
 }

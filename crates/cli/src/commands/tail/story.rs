@@ -1,10 +1,10 @@
 //! The story of a look at stalls: how long, how often, and who causes them.
 
+use corewise_machine::CpuSet;
+use corewise_model::Survey;
 use corewise_model::histogram::Histogram;
-use corewise_model::stall::EventSource;
 use corewise_model::survey::conclude::Conclusions;
 use corewise_model::survey::conclude::rows::rows;
-use corewise_model::{CpuSet, Survey};
 
 use super::percentiles::percentiles;
 use crate::draw::findings::findings;
@@ -12,7 +12,8 @@ use crate::draw::latency::{figures, latency};
 use crate::draw::stalls;
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
-use crate::draw::survey::{Kept, cpus_option, foot, head};
+use crate::draw::suggestion::{again, budget_of, words_in_shell};
+use crate::draw::survey::{Kept, foot, head};
 
 /// Composes the story of a look at stalls.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
@@ -20,7 +21,7 @@ pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
     let curves: Vec<(CpuSet, Histogram)> =
         survey.cpus.iter().map(|seen| (CpuSet::of(seen.cpu), seen.tail.clone())).collect();
     let remarks = [stalls::watching(survey), stalls::periods(survey), stalls::unexplained(survey)];
-    Story::new(again(survey))
+    Story::new(words_in_shell(again(survey, &budget_of(survey)).words()))
         .with(Head, head(survey, kept))
         .with(Evidence, figures(&rows))
         .with(Evidence, latency(survey, &rows))
@@ -33,20 +34,10 @@ pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
         .with(Notes, foot(survey, kept))
 }
 
-/// The command that makes it again: of the same cpus and pieces of work, watched in the same way for the same time.
-fn again(survey: &Survey) -> String {
-    let mut command = format!("corewise tail{}", cpus_option(survey));
-    if let Some(watch) = &survey.watch {
-        command.push_str(if watch.event_source == EventSource::Thread { "" } else { " --explain" });
-        command.push_str(if watch.first_in_line { " --fifo" } else { "" });
-        command.push_str(&format!(" --threshold {:.0}ns", watch.threshold_ns));
-    }
-    let seconds = survey.provenance.budget_s.ceil().max(1.0);
-    format!("{command} --for {seconds}s --work {}", survey.work.kind.name())
-}
-
 #[cfg(test)]
 mod tests {
+    use corewise_machine::event::EventSource;
+
     use super::*;
     use crate::draw::fabricated::{nothing, ryzen_survey, small_guest_survey};
     use crate::draw::stalls::tests::with_stalls;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corewise_model::placement::Expression;
+use corewise_machine::placement::Expression;
 use corewise_model::survey::WorkKind;
 
 use super::arguments::TailArguments;

@@ -5,10 +5,12 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use corewise_model::Machine;
-use corewise_model::device::findings::findings;
-use corewise_model::interrupt::device::DeviceInterrupt;
+use corewise_machine::Machine;
+use corewise_machine::interrupt::device::DeviceInterrupt;
+use corewise_machine::suggested_command;
+use corewise_model::device_findings::findings;
 
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::output::show;
 use crate::shell::settings::Settings;
@@ -18,8 +20,11 @@ use screen::screen;
 /// Shows the devices of a machine with these interrupts.
 pub fn list(machine: &Machine, interrupts: &[DeviceInterrupt], settings: &Settings) -> Result<Exit, Failure> {
     if machine.devices.is_empty() {
-        let next = "Devices are known on the machine itself if it has a PCI bus, in recordings by this version of \
-            `corewise record`, in XML that lstopo wrote with I/O devices, and in machine files with `devices`.";
+        let next = format!(
+            "Devices are known on the machine itself if it has a PCI bus, in recordings by this version of {}, in XML that lstopo wrote with \
+             I/O devices, and in machine files with `devices`.",
+            suggestion::mention(&suggested_command::record())
+        );
         return Err(Failure::unavailable("no devices of this machine are known").next(next));
     }
     let devices: Vec<PlacedDevice<'_>> =

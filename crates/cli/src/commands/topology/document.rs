@@ -1,7 +1,7 @@
 //! The JSON document.
 
-use corewise_model::Machine;
-use corewise_model::machine_file::Description;
+use corewise_machine::Machine;
+use corewise_machine::machine_file::Description;
 use schemars::JsonSchema;
 use serde::Serialize;
 

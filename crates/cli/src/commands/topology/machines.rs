@@ -3,7 +3,7 @@
 pub mod document;
 mod screen;
 
-use corewise_model::machine_file::{self, BUILT_IN};
+use corewise_machine::machine_file::{self, BUILT_IN};
 
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::output::show;

@@ -33,9 +33,9 @@ pub struct TopologyArguments {
 
 impl Run for TopologyArguments {
     const DOCUMENTS: &'static [Document] = &[
-        document::<TopologyDocument<'_>>,
-        document::<DevicesDocument<'_>>,
-        document::<machines::document::MachinesDocument<'_>>,
+        document::<TopologyDocument<'_>>(&["topology", "topology --machine 2990wx"]),
+        document::<DevicesDocument<'_>>(&["topology --machine devices.txt --devices"]),
+        document::<machines::document::MachinesDocument<'_>>(&["topology --machine list"]),
     ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {

@@ -1,8 +1,8 @@
 //! The screen of `corewise topology`: the picture of the levels, then caches, nodes and kinds in depth.
 
-use corewise_model::machine::Node;
-use corewise_model::machine_file::Description;
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::machine::Node;
+use corewise_machine::machine_file::Description;
+use corewise_machine::{CpuSet, Level, Machine};
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::machine::{cache_name, headline, model_name, numbering, origin, picture};

@@ -12,20 +12,23 @@ use std::time::Duration;
 use corewise_lab::experiment::simulated::Simulation;
 use corewise_lab::experiment::{Begun, begun_now};
 use corewise_lab::placing::refuse_named;
+use corewise_machine::placement::Expression;
+use corewise_machine::placement::memory::MemoryPolicy;
+use corewise_machine::placement::plan::{USUAL_MOST, plan};
+use corewise_machine::suggested_command;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
-use corewise_model::placement::Expression;
-use corewise_model::placement::memory::MemoryPolicy;
-use corewise_model::placement::plan::{USUAL_MOST, plan};
 use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, RolePlace, Source, WITHOUT_ECO_QOS, Workload};
-use corewise_model::{CpuSet, Machine};
+use corewise_store::Store;
 use corewise_sys::files::path_of;
-use corewise_sys::input::{self, Input};
+use corewise_sys::input::{self, InputKind};
 use corewise_sys::spawn::{self, Effect};
 
-use super::task::{Again, Choice, NewExperiment, PartsTask, Which, choices};
+use super::task::{Again, Choice, NewExperiment, PartsSource, PartsTask, Which, choices};
 use crate::draw::printable::named;
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, number_now, to_write};
 use crate::shell::machine::this_machine;
@@ -151,11 +154,11 @@ fn without_eco_qos() -> Result<Arm, Failure> {
 
 /// A file of --parts is executed only where nobody else can have written it.
 fn check_file(parts: &PartsTask, settings: &Settings) -> Result<(), Failure> {
-    let Some((file, content)) = &parts.file else { return Ok(()) };
+    let Some(PartsSource { file, origin, text }) = &parts.file else { return Ok(()) };
     let services = parts.parts.iter().flat_map(|parts| &parts.services);
     let scripts = services.flat_map(|service| std::iter::once(service.start.clone()).chain(service.ready.clone()));
     let lines = scripts.chain((!parts.load.is_empty()).then(|| parts.load.join(" "))).collect();
-    Commands { file, writers: parts.writers(), content: content.as_bytes(), lines }.check(settings)
+    Commands { file, origin, imported: None, content: text.as_bytes(), lines }.check(settings)
 }
 
 /// A new experiment, stored where the history is.
@@ -245,7 +248,8 @@ fn baseline() -> Arm {
 
 fn one_cpu(reachable: &CpuSet) -> Failure {
     let what = format!("there is nothing to try: this process may use only cpu {reachable}");
-    Failure::unavailable(what).next("`corewise doctor` shows what limits it.")
+    Failure::unavailable(what)
+        .next(format!("{} shows what limits it.", suggestion::mention(&suggested_command::doctor())))
 }
 
 fn no_roles(text: &str) -> Failure {
@@ -339,7 +343,7 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
         Failure::usage(format!("{}: {error}", path.display()))
             .next("For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md lists the noises)")
     };
-    let text = input::settings(path).map_err(|error| told(&error))?;
+    let text = input::read_text(path, InputKind::Simulation).map_err(|error| told(&error))?;
     let simulation: Simulation = toml::from_str(&text).map_err(|error| told(&error))?;
     if simulation.effects.gains.is_empty() || !simulation.effects.gains.iter().all(|gain| gain.is_finite()) {
         return Err(told(&"`gains` must be a list of at least one number"));
@@ -361,7 +365,10 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
     refuse_other(&experiment, &machine, number)?;
     if let Some(part) = &experiment.suite {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
-        return Err(Failure::unavailable(what).next("Continue all of it with `corewise try --suite FILE --resume`."));
+        return Err(Failure::unavailable(what).next(format!(
+            "Continue all of it with {}.",
+            suggestion::mention(&suggested_command::try_suite_resume())
+        )));
     }
     enter(&experiment, number)?;
     Ok(Begun { experiment, trials, stored: Some(number) })
@@ -400,7 +407,7 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
 fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<(i64, Conducted), Failure> {
     let nothing = || {
         Failure::unavailable("there is no such stored experiment of this machine")
-            .next("Start one with `corewise try -- COMMAND`.")
+            .next(format!("Start one with {}.", suggestion::mention(&suggested_command::try_command())))
     };
     let History::At(path) = &settings.history else {
         return Err(Failure::usage("a stored experiment needs the store")
@@ -416,7 +423,7 @@ fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<
         }
         None => store.latest(&machine.fingerprint(), |_| true).map_err(unavailable)?.ok_or_else(nothing)?,
     };
-    check_owner(path, &[&made.experiment], settings)?;
+    check_owner(&store, &[&made.experiment], settings)?;
     Ok((number, made))
 }
 
@@ -432,10 +439,8 @@ fn enter(experiment: &Experiment, number: i64) -> Result<(), Failure> {
 ///
 /// # Errors
 /// What would be executed.
-pub fn check_owner(store: &Path, experiments: &[&Experiment], settings: &Settings) -> Result<(), Failure> {
-    let writers = Input::open(store, u64::MAX).map_err(Failure::unavailable)?.writers();
-    let imported = experiments.iter().find_map(|experiment| experiment.imported.as_ref());
-    let writers = writers.or(imported.map(|file| format!("the experiment was imported from {file}")));
+pub fn check_owner(store: &Store, experiments: &[&Experiment], settings: &Settings) -> Result<(), Failure> {
+    let imported = experiments.iter().find_map(|experiment| experiment.imported.as_deref());
     let workloads: Vec<_> = experiments.iter().map(|experiment| (&experiment.workload, &experiment.suite)).collect();
     let content = serde_json::to_vec(&workloads).map_err(|error| Failure::new(Exit::Internal, error))?;
     let line = |workload: &Workload| {
@@ -453,7 +458,7 @@ pub fn check_owner(store: &Path, experiments: &[&Experiment], settings: &Setting
         format!("in {}{removes}{varies}: {command}", path_of(workload.folder.bytes()).display())
     };
     let lines = experiments.iter().map(|experiment| line(&experiment.workload)).collect();
-    Commands { file: store, writers, content: &content, lines }.check(settings)
+    Commands { file: store.path(), origin: store.origin(), imported, content: &content, lines }.check(settings)
 }
 
 /// An experiment goes on where it was begun: on the same machine, with the same cpus.
@@ -482,7 +487,7 @@ mod tests {
             "name = \"x\"\ncpus = \"0-1\"\nnodes = [{{ cpus = \"0\" }}, {{ cpus = \"1\" }}]\n\
              devices = [{{ kind = \"network\", names = [\"eth0\"], node = {node} }}]\n"
         );
-        corewise_model::machine_file::parse(&text).unwrap().machine
+        corewise_machine::machine_file::parse(&text).unwrap().machine
     }
 
     #[test]

@@ -1,23 +1,25 @@
 //! The picture of `--svg`: a file that is there as a whole or not at all.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
 use corewise_model::conducted::{Conducted, ExperimentConclusions};
 use corewise_model::trial::Experiment;
-use corewise_sys::output;
+use corewise_sys::output::OutputPlace;
 
 use super::screen::{Shown, svg};
 use super::task::no_threads;
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 
 /// The file that a picture is to be in.
-pub struct Drawing(PathBuf);
+pub struct Drawing(OutputPlace);
 
 impl Drawing {
     /// Looks whether there can be a picture, without making any file.
     pub fn into_file(typed: &Path) -> Result<Self, Failure> {
-        output::place(typed).map(Self).map_err(|why| {
+        OutputPlace::find(typed).map(Self).map_err(|why| {
             Failure::unavailable(format!("--svg {}: {why}", typed.display()))
                 .next("Choose a file in a folder that you may write to.")
         })
@@ -34,15 +36,15 @@ impl Drawing {
     pub fn draw(&self, made: &Conducted, stored: Option<i64>) -> Result<(), Failure> {
         let (Conducted { experiment, trials }, shown) = (made, made.conclude());
         let ExperimentConclusions { standing, threads: report, .. } = shown;
-        let shown =
-            Shown { experiment, trials, standing: &standing, threads: report.as_ref(), stored, named_store: None };
+        let shown = Shown { experiment, trials, standing: &standing, threads: report.as_ref(), stored };
         let Some(picture) = report.as_ref().and_then(|report| svg(shown, report)) else {
-            let what = format!("--svg {}: nothing can be drawn: no number of threads has a value", self.0.display());
+            let what =
+                format!("--svg {}: nothing can be drawn: no number of threads has a value", self.0.path().display());
             return Err(Failure::unavailable(what).next("`--csv` shows why each run failed."));
         };
-        output::replace(&self.0, picture.as_bytes()).map_err(|error| {
-            Failure::unavailable(format!("cannot write {}: {error}", self.0.display()))
-                .next("Draw it elsewhere with `corewise history show N --svg FILE`.")
+        self.0.replace(picture.as_bytes()).map_err(|error| {
+            Failure::unavailable(format!("cannot write {}: {error}", self.0.path().display()))
+                .next(format!("Draw it elsewhere with {}.", suggestion::mention(&suggested_command::history_draw())))
         })
     }
 }

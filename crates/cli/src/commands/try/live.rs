@@ -78,15 +78,17 @@ impl<'a> Live<'a> {
             None => {
                 let standing = &design.standing();
                 self.more_runs.set(more_runs(standing));
-                let (experiment, trials) = (self.experiment, &[]);
-                let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };
-                self.show(&standings(shown).lines(self.width));
+                self.show(&standings(self.shown(standing)).lines(self.width));
             }
-            Some(standing) => {
-                self.more_runs.set(standing.questions().filter_map(more_runs).max());
-                self.show(&table(self.experiment, &standing).lines(self.width));
+            Some(threads) => {
+                self.more_runs.set(threads.questions().filter_map(more_runs).max());
+                self.show(&table(self.shown(&design.standing()), &threads).lines(self.width));
             }
         }
+    }
+
+    fn shown<'b>(&'b self, standing: &'b Standing) -> Shown<'b> {
+        Shown { experiment: self.experiment, trials: &[], standing, threads: None, stored: None }
     }
 
     fn show(&self, lines: &[Line]) {

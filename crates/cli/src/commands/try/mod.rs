@@ -19,6 +19,7 @@ use clap::CommandFactory as _;
 use corewise_lab::experiment::process::ProcessRunner;
 use corewise_lab::experiment::simulated::{SimulatedRunner, Simulation};
 use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, begun_now, conduct};
+use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
 use corewise_model::conducted::{Conducted, ExperimentConclusions};
 use corewise_model::experiment::{Policy, Standing, Verdict, What};
@@ -32,6 +33,7 @@ use crate::draw::markdown;
 use crate::draw::number::when;
 use crate::draw::printable::printable;
 use crate::draw::story::Story;
+use crate::draw::suggestion;
 use crate::draw::survey::Kept;
 use crate::shell::artifact::{Form, Printed, Section};
 use crate::shell::document::ArtifactDocument;
@@ -59,9 +61,9 @@ const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
 
 impl Run for TryArguments {
     const DOCUMENTS: &'static [Document] = &[
-        document::<ArtifactDocument<'_, Conducted>>,
-        document::<suite::document::SuiteDocument<'_>>,
-        document::<plan::PlanDocument>,
+        document::<ArtifactDocument<'_, Conducted>>(&["try --simulate truth.toml --seed 1"]),
+        document::<suite::document::SuiteDocument<'_>>(&[]),
+        document::<plan::PlanDocument>(&[]),
     ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
@@ -234,6 +236,10 @@ impl Printed for Conducted {
 
     const TITLE: &'static str = "Experiment";
 
+    fn first() -> SuggestedCommand {
+        suggested_command::try_command()
+    }
+
     fn story(&self, conclusions: &ExperimentConclusions, kept: &Kept, settings: &Settings) -> Story {
         experiment_story(self, conclusions, kept.number(), settings)
     }
@@ -271,7 +277,8 @@ impl Printed for Conducted {
 
     fn compare(numbers: [i64; 2], _: [&Self; 2], _: &Settings) -> Result<(), Failure> {
         let what = format!("experiments {} and {} cannot be compared", numbers[0], numbers[1]);
-        Err(Failure::usage(what).next("Compare both placements in one experiment: corewise try --on A --on B"))
+        let both = suggestion::typed(&suggested_command::try_both_of());
+        Err(Failure::usage(what).next(format!("Compare both placements in one experiment: {both}")))
     }
 }
 
@@ -282,25 +289,23 @@ fn experiment_story(
     stored: Option<i64>,
     settings: &Settings,
 ) -> Story {
-    screen::story(shown(made, conclusions, stored, settings), registry::lines(made, stored, settings))
+    screen::story(shown(made, conclusions, stored), registry::lines(made, stored, settings))
 }
 
 fn shown<'a>(
     Conducted { experiment, trials }: &'a Conducted,
     ExperimentConclusions { standing, threads, .. }: &'a ExperimentConclusions,
     stored: Option<i64>,
-    settings: &'a Settings,
 ) -> Shown<'a> {
-    let named_store = settings.named_store.as_deref();
-    Shown { experiment, trials, standing, threads: threads.as_ref(), stored, named_store }
+    Shown { experiment, trials, standing, threads: threads.as_ref(), stored }
 }
 
 /// Prints what an experiment shows; gives the answers to all that it asks.
 fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings) -> Result<Vec<Standing>, Failure> {
     let conclusions = made.conclude();
-    let story = experiment_story(made, &conclusions, stored, settings);
+    let story = how.compose(|| experiment_story(made, &conclusions, stored, settings));
     match how {
-        Print::Csv => print_form(&csv(shown(made, &conclusions, stored, settings), &story.notes()))?,
+        Print::Csv => print_form(&csv(shown(made, &conclusions, stored), &story.notes()))?,
         Print::Markdown => print_form(&markdown::story(&story, stored))?,
         Print::Screen => {
             let document = || ArtifactDocument::new(Cow::Borrowed(made), conclusions.clone(), &story, stored);
@@ -390,7 +395,8 @@ impl Watcher for Session<'_> {
         {
             self.live.clear();
             return Err(Failure::unavailable(format!("the run cannot be stored: {error}")).next(format!(
-                "Earlier runs are stored as experiment {number}: continue with `corewise try --resume={number}`."
+                "Earlier runs are stored as experiment {number}: continue with {}.",
+                suggestion::mention(&suggested_command::try_resume(*number))
             )));
         }
         let is_first_failure = self.trials.is_empty() && matches!(trial.outcome, Outcome::Failed { .. });

@@ -1,6 +1,6 @@
 //! `corewise try --dry-run`: whose threads would stand where.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::trial::Arm;
 use schemars::JsonSchema;
 use serde::Serialize;

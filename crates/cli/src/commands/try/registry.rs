@@ -1,11 +1,13 @@
 //! The other experiments on the same command that the history has: whoever tries often enough finds something.
 
+use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
 use corewise_model::trial::{Trial, standing};
 
 use crate::draw::number::count;
+use crate::draw::suggestion;
 use crate::draw::text::Line;
 use crate::draw::wrap::glued;
 use crate::shell::history::if_readable;
@@ -39,9 +41,10 @@ pub fn lines(made: &Conducted, stored: Option<i64>, settings: &Settings) -> Vec<
         return Vec::new();
     }
     let text = format!(
-        "With this command this machine has {}; the others: {}.{gone} Each has an error rate of its own: `corewise history`",
+        "With this command this machine has {}; the others: {}.{gone} Each has an error rate of its own: {}",
         count(numbers.len() + 1, "experiment"),
         counted(&verdicts, numbers.len()),
+        suggestion::mention(&suggested_command::history()),
     );
     vec![Line::new().faint(glued(&text))]
 }

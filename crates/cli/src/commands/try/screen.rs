@@ -15,11 +15,10 @@ pub mod suite;
 pub mod tests;
 mod threads;
 
-use std::path::Path;
-
 use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict, What};
+use corewise_model::quantity::QuantityUnit;
 use corewise_model::suite::results::Tried;
-use corewise_model::trial::{Arm, Experiment, Live, Source, ThreadsReport, Trial, boots};
+use corewise_model::trial::{Arm, Experiment, Live, Source, ThreadsReport, Trial, boots, metric_unit};
 use jiff::tz::TimeZone;
 
 use crate::draw::machine::headline;
@@ -27,8 +26,8 @@ use crate::draw::number::{count, duration, when};
 use crate::draw::printable::named;
 use crate::draw::story::StoryRole::{Answer, Context, Details, Evidence, Notes};
 use crate::draw::story::{Story, StoryPart, paragraphs};
+use crate::draw::suggestion::{in_shell, words_in_shell};
 use crate::draw::text::Line;
-use crate::shell::tip::{in_shell, words_in_shell};
 pub use export::csv;
 pub use standings::standings;
 pub use threads::{svg, table};
@@ -54,15 +53,13 @@ pub struct Shown<'a> {
     pub threads: Option<&'a ThreadsReport>,
     /// Its number in the store.
     pub stored: Option<i64>,
-    /// The store, where it is not the usual one.
-    pub named_store: Option<&'a Path>,
 }
 
 impl<'a> Shown<'a> {
     /// An experiment of a suite as it is shown alone.
     pub fn alone(tried: &'a Tried) -> Self {
         let Tried { experiment, trials, standing, stored, .. } = tried;
-        Self { experiment, trials, standing, threads: None, stored: *stored, named_store: None }
+        Self { experiment, trials, standing, threads: None, stored: *stored }
     }
 }
 
@@ -120,6 +117,11 @@ impl Shown<'_> {
         self.threads.is_some() || self.standing.arms.iter().skip(1).any(|arm| arm.state == ArmState::Alive)
     }
 
+    /// The unit of the metric's values.
+    fn unit(&self) -> QuantityUnit {
+        metric_unit(self.experiment, self.trials)
+    }
+
     fn is_time(&self) -> bool {
         self.experiment.workload.metric.is_wall_time()
     }
@@ -141,7 +143,7 @@ pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
     let told = Story::new(again::command(shown)).with(Context, context(shown)).with(Answer, answer.collect());
     let told = match shown.threads {
         Some(report) => told
-            .with_titled(Evidence, "Numbers of threads", vec![table(shown.experiment, &report.standing).into()])
+            .with_titled(Evidence, "Numbers of threads", vec![table(shown, &report.standing).into()])
             .with(Evidence, threads::scaling(shown, report))
             .with(Answer, paragraphs(threads::law(shown, report), 2))
             .with(Evidence, figures::runs(shown).into_iter().map(StoryPart::Figure).collect()),

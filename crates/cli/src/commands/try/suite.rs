@@ -9,12 +9,13 @@ use std::time::Duration;
 use corewise_lab::experiment::{Begun, Ending};
 use corewise_lab::session::Budget;
 use corewise_lab::suite::{self, Keeper, Source, SuitePlan, missing};
+use corewise_machine::Machine;
+use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
 use corewise_model::suite::results::{Results, Row, RowResult, Tried};
-use corewise_model::suite::{Benchmark, Suite};
+use corewise_model::suite::{BUILT_IN, Benchmark, Suite};
 use corewise_model::trial::{Experiment, Trial};
-use corewise_model::{Artifact as _, Machine};
 use corewise_sys::installed::distributions;
 
 use super::screen::suite::{csv, story};
@@ -35,9 +36,11 @@ use document::SuiteDocument;
 
 /// Makes a session of a suite.
 pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
-    let Source { suite, folder, text, writers } = suite::read(&task.source).map_err(|error| {
-        Failure::usage(error)
-            .next("The built-in suites are `review` and `workloads`; docs/trying.md explains how to write one.")
+    let Source { suite, folder, text, origin } = suite::read(&task.source).map_err(|error| {
+        Failure::usage(error).next(format!(
+            "Built-in suites: {}. docs/trying.md explains how to write one.",
+            BUILT_IN.map(|(name, _)| name).join(", ")
+        ))
     })?;
     if task.only_installs {
         return print_text(&installations(&suite, &folder)).map(|()| Exit::Done);
@@ -48,8 +51,10 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
         let command = Some(benchmark.command.join(" "));
         [script(&benchmark.setup), removed, command, script(&benchmark.cleanup)].into_iter().flatten()
     });
-    let (file, content) = (Path::new(&task.source), text.as_bytes());
-    Commands { file, writers, content, lines: lines.collect() }.check(settings)?;
+    if let Some(origin) = &origin {
+        let file = Path::new(&task.source);
+        Commands { file, origin, imported: None, content: text.as_bytes(), lines: lines.collect() }.check(settings)?;
+    }
     let _lock = lock::take(settings)?;
     let machine = this_machine()?;
     let earlier = if task.resumes { parts(&suite, &machine, settings)? } else { Vec::new() };
@@ -124,7 +129,7 @@ impl Keeper for Session<'_> {
 }
 
 fn print(shown: &Results<'_>, how: Print, settings: &Settings) -> Result<(), Failure> {
-    let story = story(shown);
+    let story = how.compose(|| story(shown));
     match how {
         Print::Csv => print_form(&csv(shown, &story.notes())),
         Print::Markdown => print_form(&markdown::story(&story, None)),
@@ -190,6 +195,6 @@ fn parts(suite: &Suite, machine: &Machine, settings: &Settings) -> Result<Vec<Be
         }
     }
     let experiments: Vec<&Experiment> = parts.iter().map(|part| &part.experiment).collect();
-    begin::check_owner(path, &experiments, settings)?;
+    begin::check_owner(&store, &experiments, settings)?;
     if parts.is_empty() { Err(nothing()) } else { Ok(parts) }
 }

@@ -8,20 +8,23 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use corewise_machine::placement::Expression;
+use corewise_machine::placement::memory::{MemoryError, MemoryPolicy};
+use corewise_machine::placement::roles::{PlacedRole, placed_roles};
+use corewise_machine::suggested_command;
 use corewise_model::experiment::{Policy, What};
 use corewise_model::metric_line;
-use corewise_model::placement::Expression;
-use corewise_model::placement::memory::{MemoryError, MemoryPolicy};
-use corewise_model::placement::roles::{PlacedRole, placed_roles};
 use corewise_model::sample::Finder;
 use corewise_model::trial::{MEMORY_SIGN, Metric, WITHOUT_ECO_QOS, policy_of_kept, policy_of_slots};
 
 use super::arguments::TryArguments;
+use crate::draw::story::Story;
+use crate::draw::suggestion;
+use crate::draw::suggestion::in_shell;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::placing;
-use crate::shell::tip::in_shell;
 pub use live::LiveTask;
-pub use parts::PartsTask;
+pub use parts::{PartsSource, PartsTask};
 pub use threads::ThreadTable;
 
 /// A session of an experiment.
@@ -183,6 +186,11 @@ impl Print {
             (false, false) => Self::Screen,
         }
     }
+
+    /// Composes a story: Markdown is pasted where others read it.
+    pub fn compose(self, make: impl FnOnce() -> Story) -> Story {
+        if self == Self::Markdown { suggestion::for_others(make) } else { make() }
+    }
 }
 
 impl Subject {
@@ -199,7 +207,7 @@ impl Subject {
 /// There is nothing for `--svg` to draw.
 pub fn no_threads() -> Failure {
     Failure::usage("--svg needs at least two numbers of threads")
-        .next("For example: corewise try --threads 1,2,4,8 --svg scaling.svg -- ./app -t {threads}")
+        .next(format!("For example: {}", suggestion::typed(&suggested_command::try_threads_drawn())))
 }
 
 impl TryTask {
@@ -219,7 +227,8 @@ impl TryTask {
         }
         // With a command clap does not see it: `--suite` could not be there then.
         if typed.install && typed.suite.is_none() {
-            return Err(Failure::usage("--install needs --suite").next("`corewise try --suite review --install`"));
+            return Err(Failure::usage("--install needs --suite")
+                .next(suggestion::typed(&suggested_command::try_suite_install())));
         }
         let one = Subject::One;
         let again = typed.again;
@@ -435,6 +444,19 @@ mod tests {
         match task(words).unwrap().subject {
             Subject::One(Which::New(new)) => *new,
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_suggested_line_of_try_is_understood() {
+        for (name, command) in suggested_command::examples() {
+            if command.command() != Some("try") {
+                continue;
+            }
+            let words: Vec<&str> = command.words()[1..].iter().map(String::as_str).collect();
+            let task = typed::<TryArguments>(&words).map(TryTask::new);
+            let failure = task.unwrap_or_else(|error| panic!("{name}: {error}")).err();
+            assert!(failure.is_none(), "{name}: {}: {failure:?}", command.line());
         }
     }
 

@@ -26,7 +26,7 @@ pub struct UndoArguments {
 }
 
 impl Run for UndoArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<UndoDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<UndoDocument<'_>>(&["undo --journal journals"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let dry_run = self.dry_run;

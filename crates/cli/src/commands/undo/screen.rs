@@ -1,12 +1,15 @@
 //! The screen of `corewise undo`: each corewise that left changes or has some in force, and what became of each change.
 
+use corewise_machine::suggested_command;
+
 use jiff::tz::TimeZone;
 
 use super::document::{Fate, Item, Report, State};
 use crate::draw::number::when;
+use crate::draw::suggestion;
+use crate::draw::suggestion::in_shell;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
-use crate::shell::tip::in_shell;
 
 /// The columns of the words before a change.
 const FATE_WIDTH: usize = 15;
@@ -58,7 +61,7 @@ pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, 
         }
     }
     if dry_run && reports.iter().any(|report| report.count(Fate::WouldRevert) > 0) {
-        last = last.plain(" Next:  ").strong("corewise undo");
+        last = last.plain(" Next:  ").strong(suggestion::typed(&suggested_command::undo()));
     }
     screen.block(wrap(&last, width, 0));
     screen

@@ -17,7 +17,6 @@ mod trails;
 mod tree;
 mod view;
 
-use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -25,6 +24,7 @@ use corewise_lab::monitor::{EventEye, Monitor, Pace};
 use corewise_model::watch::{Frame, Header, Holds};
 use corewise_model::worth::speeds;
 use corewise_sys::open_files::OpenFiles;
+use corewise_sys::output;
 use corewise_sys::signals::{self, Held};
 
 use crate::shell::failure::{Exit, Failure};
@@ -46,7 +46,8 @@ use view::View;
 const SETTLING: Duration = Duration::from_secs(2);
 
 impl Run for WatchArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<WatchDocument<'_>>, document::<Header>];
+    const DOCUMENTS: &'static [Document] =
+        &[document::<WatchDocument<'_>>(&["watch --once", "watch --once --match name=*"]), document::<Header>(&[])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         match &self.replay {
@@ -70,10 +71,10 @@ fn watched(typed: &WatchArguments, settings: &Settings) -> Result<Exit, Failure>
     let known = speeds_in_words(speeds.iter().map(|speed| speed.source));
     let monitor = Monitor::new(&machine, speeds)
         .map_err(|error| Failure::unavailable(format!("the cpus' times cannot be read: {error}")))?;
-    let output = if typed.command.is_empty() { None } else { Some(output(typed, settings)?) };
+    let output = if typed.command.is_empty() { None } else { Some(output_of_command(typed, settings)?) };
     let mut program = program(typed, output.as_ref(), limit, &held)?;
     let name = program.as_ref().map(|program| program.name.clone());
-    let header = Header::new(env!("CARGO_PKG_VERSION"), machine, known, name, typed.interval.as_secs_f64());
+    let header = Header::new(env!("CARGO_PKG_VERSION"), machine, &known, name, typed.interval.as_secs_f64());
     let recorder = typed.save.as_deref().map(|path| Recorder::create(path, &header)).transpose();
     let recorder = recorder.inspect_err(|_| program.iter_mut().for_each(Program::ask_to_end))?;
     let mut live = Live {
@@ -131,13 +132,13 @@ fn program(
 }
 
 /// Where the command's output goes: it must not come between the lines of the screen, nor between documents.
-fn output(typed: &WatchArguments, settings: &Settings) -> Result<Output, Failure> {
+fn output_of_command(typed: &WatchArguments, settings: &Settings) -> Result<Output, Failure> {
     let failed = |path: &Path, error: &std::io::Error| {
         Failure::unavailable(format!("cannot create {} for the command's output: {error}", path.display()))
     };
     match &typed.output {
         Some(path) => {
-            let file = File::create(path).map_err(|error| failed(path, &error))?;
+            let file = output::create(path).map_err(|error| failed(path, &error))?;
             Ok(Output::File(path.clone(), file))
         }
         None if settings.json => Ok(Output::Error),
@@ -230,24 +231,25 @@ fn replayed(path: &Path, is_once: bool, settings: &Settings) -> Result<Exit, Fai
     if !is_once && !settings.json {
         terminal::check(settings)?;
     }
-    let Recording { header, mut frames } = Recording::read(path)?;
-    if settings.json && !is_once {
-        for frame in &frames {
-            print_json(&WatchDocument::new(&header, frame))?;
+    let mut recording = Recording::open(path)?;
+    let all = recording.len();
+    if is_once {
+        let last = recording.frame(all - 1)?;
+        print_once(&recording.header, last, Some((all, all)), settings)?;
+        return Ok(Exit::Done);
+    }
+    if settings.json {
+        for number in 0..all {
+            let frame = recording.frame(number)?;
+            print_json(&WatchDocument::new(&recording.header, &frame))?;
         }
         return Ok(Exit::Done);
     }
-    if is_once {
-        let all = frames.len();
-        let Some(last) = frames.pop() else { return Ok(Exit::Done) };
-        print_once(&header, last, Some((all, all)), settings)?;
-        return Ok(Exit::Done);
-    }
     let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
-    let mut view = View::new(header);
+    let mut view = View::new(recording.header.clone());
     let end = {
         let mut terminal = taken(settings)?;
-        session::replay(&frames, &mut view, &held, &mut terminal)?
+        session::replay(&mut recording, &mut view, &held, &mut terminal)?
     };
     if let End::Signal(number) = end {
         held.end(number);

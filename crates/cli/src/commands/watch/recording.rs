@@ -1,56 +1,140 @@
 //! The file that moments are recorded in: a line of JSON that says what was watched, then a line for each moment.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use corewise_machine::suggested_command;
 use corewise_model::watch::{Frame, Header};
-use corewise_sys::input::Input;
+use corewise_sys::input::{self, Input, InputKind};
+use corewise_sys::output::OutputPlace;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 
-/// So large a file is read: a day of 512 cpus at two moments a second is larger.
-const MOST_BYTES: u64 = 1 << 30;
+/// The longest line that is read, in bytes: a moment of 512 cpus and 10,000 threads takes 3 MB.
+const LONGEST_LINE_BYTES: u64 = 16 << 20;
+/// The most moments of a recording: 23 days at the usual interval.
+const MOST_MOMENTS: usize = 4_000_000;
 
-/// What was recorded.
+/// A recording that is open. Its moments stay in the file: one at a time is in memory.
 #[derive(Debug)]
 pub struct Recording {
     /// What was watched.
     pub header: Header,
-    /// The moments, at least one.
-    pub frames: Vec<Frame>,
+    path: PathBuf,
+    file: BufReader<Input>,
+    /// Where each moment begins in the file, one at least.
+    moments: Vec<u64>,
 }
 
 impl Recording {
-    /// Reads a file.
+    /// Opens a file, and reads all of it once.
     ///
     /// # Errors
-    /// Where it cannot be read, or is no recording.
-    pub fn read(path: &Path) -> Result<Self, Failure> {
-        let text = Input::open(path, MOST_BYTES).and_then(Input::text).map_err(Failure::unavailable)?;
-        let next = "A recording is made with `corewise watch --save FILE`.";
-        Self::parse(&text).map_err(|why| Failure::unavailable(format!("{}: {why}", path.display())).next(next))
+    /// If it cannot be read, or is no recording.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let input = Input::open(path, InputKind::WatchRecording).map_err(Failure::unavailable)?;
+        let mut lines = LineReader::new(BufReader::new(input));
+        let (header, moments) = index_moments(&mut lines).map_err(|why| refuse_recording(path, &why))?;
+        Ok(Self { header, path: path.to_owned(), file: lines.file, moments })
     }
 
-    /// A last line that is not whole is passed over: whoever recorded was ended while it was written.
-    fn parse(text: &str) -> Result<Self, String> {
-        let at = |line: usize, why: &dyn std::fmt::Display| format!("line {}: {why}", line + 1);
-        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
-        let (first, line) = lines.next().ok_or("it is empty")?;
-        let header: Header = serde_json::from_str(line).map_err(|error| at(first, &error))?;
-        header.check().map_err(|why| at(first, &why))?;
-        let mut frames = Vec::new();
-        while let Some((number, line)) = lines.next() {
-            let is_cut = lines.peek().is_none() && !text.ends_with('\n');
-            match serde_json::from_str::<Frame>(line) {
-                Ok(frame) => frames.push(frame),
-                Err(_) if is_cut => {}
-                Err(error) => return Err(at(number, &error)),
-            }
-        }
-        if frames.is_empty() { Err("there is no moment in it".to_owned()) } else { Ok(Self { header, frames }) }
+    /// How many moments it has, one at least.
+    pub fn len(&self) -> usize {
+        self.moments.len()
     }
+
+    /// Reads a moment; the last one if there is none of this number.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or was changed meanwhile.
+    pub fn frame(&mut self, number: usize) -> Result<Frame, Failure> {
+        let number = number.min(self.moments.len() - 1);
+        let read = self.frame_at(self.moments[number]);
+        read.map_err(|why| refuse_recording(&self.path, &format!("moment {}: {why}", number + 1)))
+    }
+
+    fn frame_at(&mut self, place: u64) -> Result<Frame, String> {
+        // What was read ahead is of another place.
+        self.file.consume(self.file.buffer().len());
+        self.file.get_mut().seek_to(place).map_err(|error| error.to_string())?;
+        let mut line = Vec::new();
+        read_line(&mut self.file, &mut line)?;
+        parse_line(&line)
+    }
+}
+
+fn refuse_recording(path: &Path, why: &str) -> Failure {
+    Failure::unavailable(format!("{}: {why}", path.display()))
+        .next(format!("A recording is made with {}.", suggestion::mention(&suggested_command::watch_and_save())))
+}
+
+/// Reads the header, and finds where each moment begins. A last line that is not whole is passed over: whoever recorded was ended while
+/// it was written.
+fn index_moments(lines: &mut LineReader<impl std::io::BufRead>) -> Result<(Header, Vec<u64>), String> {
+    let at = |lines: usize, why: &dyn std::fmt::Display| format!("line {lines}: {why}");
+    let mut header: Option<Header> = None;
+    let mut moments = Vec::new();
+    while let Some(place) = lines.next()? {
+        if lines.line.trim_ascii().is_empty() {
+            continue;
+        }
+        if header.is_none() {
+            let found: Header = parse_line(&lines.line).map_err(|why| at(lines.count, &why))?;
+            found.check().map_err(|why| at(lines.count, &why))?;
+            header = Some(found);
+            continue;
+        }
+        match parse_line::<Frame>(&lines.line) {
+            Ok(_) if moments.len() == MOST_MOMENTS => return Err(format!("it has more than {MOST_MOMENTS} moments")),
+            Ok(_) => moments.push(place),
+            Err(_) if !lines.line.ends_with(b"\n") => {}
+            Err(why) => return Err(at(lines.count, &why)),
+        }
+    }
+    let header = header.ok_or("it is empty")?;
+    if moments.is_empty() { Err("there is no moment in it".to_owned()) } else { Ok((header, moments)) }
+}
+
+/// The lines of a file, one in memory at a time.
+struct LineReader<R> {
+    file: R,
+    line: Vec<u8>,
+    /// Where the next line begins.
+    place: u64,
+    /// How many lines were read.
+    count: usize,
+}
+
+impl<R: std::io::BufRead> LineReader<R> {
+    fn new(file: R) -> Self {
+        Self { file, line: Vec::new(), place: 0, count: 0 }
+    }
+
+    /// Reads the next line and returns where it begins; `None` at the end.
+    fn next(&mut self) -> Result<Option<u64>, String> {
+        let place = self.place;
+        self.line.clear();
+        self.count += 1;
+        let bytes = read_line(&mut self.file, &mut self.line).map_err(|why| format!("line {}: {why}", self.count))?;
+        self.place += bytes as u64;
+        Ok((bytes > 0).then_some(place))
+    }
+}
+
+fn read_line(file: &mut impl std::io::BufRead, line: &mut Vec<u8>) -> Result<usize, String> {
+    let bytes = file.take(LONGEST_LINE_BYTES).read_until(b'\n', line).map_err(|error| error.to_string())?;
+    match bytes as u64 == LONGEST_LINE_BYTES && !line.ends_with(b"\n") {
+        true => Err(format!("it is longer than {LONGEST_LINE_BYTES} bytes")),
+        false => Ok(bytes),
+    }
+}
+
+fn parse_line<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    input::json(line).map_err(|error| error.to_string())
 }
 
 /// Writes moments as they come.
@@ -61,12 +145,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A new file.
+    /// Makes a new file.
     ///
     /// # Errors
-    /// Where there is one of that name, or it cannot be made.
+    /// If there is one of that name, or it cannot be made.
     pub fn create(path: &Path, header: &Header) -> Result<Self, Failure> {
-        let file = File::create_new(path);
+        let file = OutputPlace::reach(path).and_then(|place| place.create_new());
         let file = file.map_err(|error| Failure::unavailable(format!("cannot create {}: {error}", path.display())))?;
         let mut recorder = Self { path: path.to_owned(), file: BufWriter::new(file) };
         recorder.line(header)?;
@@ -90,12 +174,12 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::{CpuSet, simulate};
+    use corewise_machine::{CpuSet, generate};
 
     use super::*;
 
     fn written() -> String {
-        let machine = simulate::machine(4, false, &[(CpuSet::first(4), 32)]);
+        let machine = generate::machine(4, false, &[(CpuSet::first(4), 32)]);
         let header = Header::new("0.1.0", machine, "measured", Some("app".to_owned()), 0.5);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
@@ -103,8 +187,12 @@ mod tests {
         recorder.add(&Frame { at_unix_ms: 1, ..Frame::default() }).unwrap();
         recorder.add(&Frame { at_unix_ms: 2, ..Frame::default() }).unwrap();
         assert!(Recorder::create(&path, &header).unwrap_err().what.contains("exists"), "it is not written over");
-        let read = Recording::read(&path).unwrap();
-        assert_eq!((read.header, read.frames.len()), (header, 2));
+        let mut read = Recording::open(&path).unwrap();
+        let frames: Vec<i64> = [1, 0, 1].map(|number| read.frame(number).unwrap().at_unix_ms).to_vec();
+        assert_eq!((&read.header, read.len(), frames), (&header, 2, vec![2, 1, 2]));
+        std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("at_unix_ms", "changed_ms")).unwrap();
+        assert!(read.frame(1).unwrap_err().what.contains("moment 2: missing field"), "it was changed meanwhile");
+        std::fs::write(&path, std::fs::read_to_string(&path).unwrap().replace("changed_ms", "at_unix_ms")).unwrap();
         std::fs::read_to_string(path).unwrap()
     }
 
@@ -112,8 +200,9 @@ mod tests {
     fn a_recording_that_was_cut_is_read_as_far_as_it_goes_and_another_file_is_refused() {
         let whole = written();
         let cut = &whole[..whole.len() - 9];
-        assert_eq!(Recording::parse(cut).unwrap().frames.len(), 1);
-        let wrong = |text: &str| Recording::parse(text).unwrap_err();
+        let parse = |text: &str| index_moments(&mut LineReader::new(text.as_bytes()));
+        assert_eq!(parse(cut).unwrap().1.len(), 1);
+        let wrong = |text: &str| parse(text).unwrap_err();
         assert!(wrong(&format!("{cut}\n")).starts_with("line 3: "), "a line that ends is whole");
         assert_eq!(wrong(""), "it is empty");
         assert_eq!(wrong(whole.lines().next().unwrap()), "there is no moment in it");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::watch::{CpuNow, CpuShares, SourceNow, ThreadNow};
 
 use super::row::{Part, Row};

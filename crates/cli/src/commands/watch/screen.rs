@@ -1,6 +1,6 @@
 //! What a view looks like: lines of a width, from the title to the keys.
 
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use corewise_model::watch::Sight;
 
 use super::keys::HELP;
@@ -66,7 +66,7 @@ pub fn whole(view: &mut View, width: usize) -> Screen {
 fn title(view: &View, width: usize) -> Line {
     let machine: &Machine = &view.header.machine;
     let frame = &view.frame;
-    let mut line = Line::new().strong("corewise watch");
+    let mut line = Line::new().strong(format!("{} watch", env!("CARGO_PKG_NAME")));
     match view.place {
         Some((place, all)) => line = line.plain(format!("  moment {place} of {all}")),
         None if view.is_frozen => line = line.strong("  frozen"),

@@ -9,8 +9,9 @@ use corewise_sys::signals::{self, Held};
 
 use super::keys::Effect;
 use super::program::Program;
-use super::recording::Recorder;
+use super::recording::{Recorder, Recording};
 use super::terminal::Terminal;
+use super::trails::LONGEST_TRAIL;
 use super::view::View;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::keeper::State;
@@ -104,19 +105,25 @@ pub fn show(
 ///
 /// # Errors
 /// Where the terminal is gone.
-pub fn replay(frames: &[Frame], view: &mut View, held: &Held, terminal: &mut Terminal) -> Result<End, Failure> {
+pub fn replay(
+    recording: &mut Recording,
+    view: &mut View,
+    held: &Held,
+    terminal: &mut Terminal,
+) -> Result<End, Failure> {
+    let all = recording.len();
     let mut shown = 0;
-    view.show(frames, shown);
+    show_moment(recording, view, shown)?;
     let mut is_new = true;
-    let mut next = Instant::now() + until_next(frames, shown);
+    let mut next = Instant::now() + until_next(recording, shown)?;
     loop {
         if next <= Instant::now() {
-            if !view.is_frozen && shown + 1 < frames.len() {
+            if !view.is_frozen && shown + 1 < all {
                 shown += 1;
-                view.show(frames, shown);
+                view.show(recording.frame(shown)?, (shown + 1, all));
                 is_new = true;
             }
-            next = Instant::now() + until_next(frames, shown);
+            next = Instant::now() + until_next(recording, shown)?;
         }
         view.step = 0;
         if let Some(end) = attend(is_new, next, view, held, terminal).map_err(gone)? {
@@ -124,17 +131,28 @@ pub fn replay(frames: &[Frame], view: &mut View, held: &Held, terminal: &mut Ter
         }
         is_new = view.step != 0;
         if is_new {
-            shown = shown.saturating_add_signed(view.step).min(frames.len() - 1);
+            shown = shown.saturating_add_signed(view.step).min(all - 1);
             view.is_frozen = true;
-            view.show(frames, shown);
+            show_moment(recording, view, shown)?;
         }
     }
 }
 
+/// Shows a moment of a recording, with the trails that lead to it.
+fn show_moment(recording: &mut Recording, view: &mut View, number: usize) -> Result<(), Failure> {
+    view.begin_trails();
+    for earlier in number.saturating_sub(LONGEST_TRAIL)..number {
+        view.add_to_trails(&recording.frame(earlier)?);
+    }
+    view.show(recording.frame(number)?, (number + 1, recording.len()));
+    Ok(())
+}
+
 /// As long as it was between two moments, and no longer than a user waits for.
-fn until_next(frames: &[Frame], shown: usize) -> Duration {
-    let seconds = frames.get(shown + 1).map_or(1.0, |next| next.elapsed_s);
-    Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.05, 2.0) } else { 1.0 })
+fn until_next(recording: &mut Recording, shown: usize) -> Result<Duration, Failure> {
+    let is_last = shown + 1 == recording.len();
+    let seconds = if is_last { 1.0 } else { recording.frame(shown + 1)?.elapsed_s };
+    Ok(Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.05, 2.0) } else { 1.0 }))
 }
 
 /// Draws what is new, then takes keys and signals for a while; the end, if it comes.

@@ -1,7 +1,7 @@
 //! Screens and keys, without a terminal.
 
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::watch::{CpuNow, CpuShares, Frame, Header, Preempter, Sight, SourceNow, Struck, ThreadNow};
-use corewise_model::{CpuSet, Machine};
 
 use super::keys::{Effect, Key};
 use super::row::Row;
@@ -156,7 +156,7 @@ fn every_size_takes_it_and_no_name_steers_the_screen() {
 
 #[test]
 fn five_hundred_cpus_are_folded_to_one_screen_and_a_key_unfolds_them() {
-    let machine = corewise_model::simulate::machine(
+    let machine = corewise_machine::generate::machine(
         512,
         false,
         &(0..64)
@@ -260,7 +260,8 @@ fn a_recording_is_shown_moment_by_moment() {
             frame
         })
         .collect();
-    view.show(&frames, 2);
+    view.begin_trails();
+    (0..3).for_each(|index| view.show(frames[index].clone(), (index + 1, 3)));
     let screen = shown(&mut view, 100, 24);
     assert!(screen[0].contains("moment 3 of 3") && screen[23].contains(", . step"), "{screen:#?}");
     assert!(screen.iter().any(|line| line.contains("io-0") && line.ends_with("0›1›2")), "{screen:#?}");

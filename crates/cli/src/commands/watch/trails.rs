@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use corewise_model::watch::Frame;
 
-/// No screen is wider.
-const MOST: usize = 240;
+/// The most moments of a trail: no screen is wider.
+pub const LONGEST_TRAIL: usize = 240;
 
 /// The trails of all threads.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ impl Trails {
         let mut before = std::mem::take(&mut self.0);
         for thread in &frame.threads {
             let mut trail = before.remove(&thread.thread).unwrap_or_default();
-            if trail.len() == MOST {
+            if trail.len() == LONGEST_TRAIL {
                 trail.pop_front();
             }
             let ran = thread.running.map_or(thread.is_runnable, |share| share > 0.0);
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(trails.text(8, 4), "3 ─1");
         trails.add(&Frame::default());
         assert_eq!(trails.text(8, 80), "", "it has ended");
-        (0..MOST + 9).for_each(|_| trails.add(&frame(0.5, 2)));
-        assert_eq!(trails.text(8, 1_000).chars().count(), MOST - 1 + 1);
+        (0..LONGEST_TRAIL + 9).for_each(|_| trails.add(&frame(0.5, 2)));
+        assert_eq!(trails.text(8, 1_000).chars().count(), LONGEST_TRAIL - 1 + 1);
     }
 }

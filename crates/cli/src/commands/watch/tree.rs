@@ -1,6 +1,6 @@
 //! The machine as the screen unfolds it: package › last-level cache › core › cpu, with whatever other levels it has.
 
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::{CpuSet, Level, Machine};
 
 use crate::draw::tree::{Branch, grow};
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_core_of_one_cpu_is_that_cpu() {
-        let nodes = nodes(&corewise_model::simulate::machine(4, false, &[(CpuSet::first(4), 32)]));
+        let nodes = nodes(&corewise_machine::generate::machine(4, false, &[(CpuSet::first(4), 32)]));
         let all: Vec<&str> = nodes[0].children.iter().map(|node| node.label.as_str()).collect();
         assert_eq!(all, ["cpu 0", "cpu 1", "cpu 2", "cpu 3"]);
     }

@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
+use corewise_machine::suggested_command;
 use corewise_model::watch::{Frame, Header, ThreadNow};
 
 use super::keys::{Effect, Key};
 use super::row::{Part, Row, RowName, Sort};
 use super::trails::Trails;
 use super::tree::{Node, labels_at, nodes, rows_at};
+use crate::draw::suggestion;
 
 /// What is on the bottom line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,13 +96,21 @@ impl View {
         }
     }
 
-    /// Shows a moment of a recording, of which the trails are those before it.
-    pub fn show(&mut self, frames: &[Frame], index: usize) {
+    /// Begins the trails anew, with the moments of a recording before one that is shown.
+    pub fn begin_trails(&mut self) {
         self.trails = Trails::default();
-        let first = index.saturating_sub(300);
-        frames[first..=index].iter().for_each(|frame| self.trails.add(frame));
-        self.frame = frames[index].clone();
-        self.place = Some((index + 1, frames.len()));
+    }
+
+    /// Adds a moment to the trails, and does not show it.
+    pub fn add_to_trails(&mut self, frame: &Frame) {
+        self.trails.add(frame);
+    }
+
+    /// Shows the next moment of a recording: its number from 1, of how many.
+    pub fn show(&mut self, frame: Frame, place: (usize, usize)) {
+        self.trails.add(&frame);
+        self.frame = frame;
+        self.place = Some(place);
     }
 
     /// Folds the machine so that it takes no more than so many rows, unless a key folded something.
@@ -312,15 +322,19 @@ impl View {
     fn examination(&self, at: usize) -> String {
         let rows = self.rows();
         match rows.get(at) {
-            Some(Row::Node(node, _)) => format!("corewise tail --explain --cpus {}", node.cpus),
-            Some(Row::Title(Part::Cpus)) | None => "corewise survey".to_owned(),
-            Some(Row::Thread(ThreadNow { process, rule: Some(_), .. })) => format!("corewise keep why {process}"),
-            Some(Row::Thread(thread)) => format!("corewise try --pid {} --metric run-delay", thread.process),
+            Some(Row::Node(node, _)) => {
+                suggestion::typed(&suggested_command::tail_explain_cpus(&node.cpus.to_string()))
+            }
+            Some(Row::Title(Part::Cpus)) | None => suggestion::typed(&suggested_command::survey()),
+            Some(Row::Thread(ThreadNow { process, rule: Some(_), .. })) => {
+                suggestion::typed(&suggested_command::keep_why(&process.to_string()))
+            }
+            Some(Row::Thread(thread)) => suggestion::typed(&suggested_command::try_process(thread.process)),
             Some(Row::Title(Part::Threads)) => match self.frame.threads.first() {
-                Some(thread) => format!("corewise try --pid {} --metric run-delay", thread.process),
-                None => "corewise keep plan".to_owned(),
+                Some(thread) => suggestion::typed(&suggested_command::try_process(thread.process)),
+                None => suggestion::typed(&suggested_command::keep_plan()),
             },
-            Some(Row::Source(_) | Row::Title(Part::Interrupts)) => "corewise irq".to_owned(),
+            Some(Row::Source(_) | Row::Title(Part::Interrupts)) => suggestion::typed(&suggested_command::irq()),
         }
     }
 }

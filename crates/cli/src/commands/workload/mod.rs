@@ -6,7 +6,7 @@ pub mod arguments;
 mod screen;
 pub mod task;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_work::pingpong::{self, partner};
 use corewise_work::settings::Company;
 use corewise_work::{
@@ -26,7 +26,7 @@ use screen::screen;
 use task::{Which, WorkloadTask};
 
 impl Run for WorkloadArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<WorkloadDocument<'_>>];
+    const DOCUMENTS: &'static [Document] = &[document::<WorkloadDocument<'_>>(&["workload particles --size 0.001"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         run(&WorkloadTask::new(self)?, settings)

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use corewise_model::links::Slots;
-use corewise_model::placement::Expression;
+use corewise_machine::placement::Expression;
+use corewise_machine::ring::Slots;
 use corewise_work::{Size, euler, image, particles, pingpong, pipeline, raymesh, render, tail};
 
 use super::arguments::{ByName, SplitName, Switch, ViaName, WorkloadArguments, WorkloadCommand};

@@ -1,6 +1,6 @@
 //! The JSON document.
 
-use corewise_model::worth::CpuWorth;
+use corewise_machine::worth::CpuWorth;
 use schemars::JsonSchema;
 use serde::Serialize;
 

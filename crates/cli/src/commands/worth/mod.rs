@@ -32,7 +32,7 @@ pub struct WorthArguments {
 }
 
 impl Run for WorthArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<WorthDocument>];
+    const DOCUMENTS: &'static [Document] = &[document::<WorthDocument>(&["worth"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let machine = this_machine()?;

@@ -1,9 +1,11 @@
 //! The screen: the cpus of each last-level cache, with what they are worth and why.
 
-use corewise_model::Machine;
-use corewise_model::worth::CpuWorth;
+use corewise_machine::Machine;
+use corewise_machine::suggested_command;
+use corewise_machine::worth::CpuWorth;
 
 use crate::draw::grid::{Column, Grid};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::worth::{Origin, speeds_in_words};
@@ -28,14 +30,17 @@ pub fn screen(machine: &Machine, origin: &Origin, cpus: &[CpuWorth], width: usiz
             format!("From the map that process {writer} updates every {interval_ms} ms; {age_ms} ms old.")
         }
         Origin::Look { instead_of } if instead_of.is_empty() => {
-            "From a look of one second; no running `corewise keep` writes a map here.".to_owned()
+            format!(
+                "From a look of one second; no running {} writes a map here.",
+                suggestion::mention(&suggested_command::keep_run())
+            )
         }
         Origin::Look { instead_of } => {
             format!("From a look of one second. A map that is there is not used: {}.", instead_of.join("; "))
         }
     };
     let speeds = speeds_in_words(cpus.iter().map(|cpu| cpu.record.speed_source));
-    screen.block([source.as_str(), speeds].iter().flat_map(|text| wrap(&Line::new().plain(text), width, 0)).collect());
+    screen.block([source, speeds].iter().flat_map(|text| wrap(&Line::new().plain(text), width, 0)).collect());
     screen
 }
 
@@ -81,7 +86,7 @@ fn block(screen: &mut Screen, title: &str, cpus: &[&CpuWorth], width: usize) {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::worth::{Record, Shares, SpeedSource};
+    use corewise_machine::worth::{Record, Shares, SpeedSource};
     use insta::assert_snapshot;
 
     use super::*;

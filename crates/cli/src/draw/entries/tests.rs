@@ -1,3 +1,4 @@
+use corewise_machine::suggested_command;
 use corewise_model::artifact::Summary;
 use insta::assert_snapshot;
 
@@ -32,7 +33,13 @@ fn deleted(number: i64) -> Entry {
 }
 
 fn shown(entries: &[Entry], all: bool, others: usize, width: usize) -> String {
-    screen(entries, Listed { kind: None, all, others }, &TimeZone::UTC, width).plain()
+    screen(
+        entries,
+        &Listed { kind: None, first: suggested_command::first_survey(), all, others },
+        &TimeZone::UTC,
+        width,
+    )
+    .plain()
 }
 
 #[test]
@@ -97,9 +104,9 @@ fn where_nothing_is_stored_it_says_what_to_type() {
     3 more of other machines, or of this one with other cpus:  corewise history
       --all
     ");
-    let of_links = Listed { kind: Some("links"), all: true, others: 0 };
-    assert_snapshot!(screen(&[], of_links, &TimeZone::UTC, 80).plain(), @r"
-    Nothing of the kind links is stored yet. Next:  corewise
+    let of_links = Listed { kind: Some("links"), first: suggested_command::links(), all: true, others: 0 };
+    assert_snapshot!(screen(&[], &of_links, &TimeZone::UTC, 80).plain(), @r"
+    Nothing of the kind links is stored yet. Next:  corewise links
     ");
 }
 
@@ -110,10 +117,10 @@ fn no_stored_name_steers_or_hides() {
         let summary = entry.summary.as_mut().unwrap();
         (summary.processor, summary.kernel) = (Some(name.clone()), Some(name.clone()));
         (summary.microcode, summary.corewise) = (Some(name.clone()), name.clone());
-        let listed = Listed { kind: Some(&name), all: true, others: 1 };
+        let listed = Listed { kind: Some(&name), first: suggested_command::links(), all: true, others: 1 };
         for width in [60, 100, 200] {
-            hostile::check_screen(&screen(std::slice::from_ref(&entry), listed, &TimeZone::UTC, width), width);
-            hostile::check_screen(&screen(&[], listed, &TimeZone::UTC, width), width);
+            hostile::check_screen(&screen(std::slice::from_ref(&entry), &listed, &TimeZone::UTC, width), width);
+            hostile::check_screen(&screen(&[], &listed, &TimeZone::UTC, width), width);
         }
         hostile::check_json(&entry);
     }

@@ -1,7 +1,7 @@
 //! A machine on a page: boxes in boxes, as its levels lie in each other, with its devices in the boxes that they are near to.
 
-use corewise_model::device::near;
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::device::near;
+use corewise_machine::{CpuSet, Level, Machine};
 use maud::{Markup, html};
 
 use crate::draw::number::bytes;
@@ -22,7 +22,7 @@ pub fn machine(machine: &Machine) -> Markup {
     let without_cpus = machine.nodes.iter().enumerate().filter(|(_, node)| node.cpus.is_empty());
     let (known, unknown): (Vec<_>, Vec<_>) =
         machine.devices.iter().map(|device| (device, near(device, machine))).partition(|(_, near)| near.is_known);
-    let device = |(device, near): (&corewise_model::facts::Device, corewise_model::device::Near)| Device {
+    let device = |(device, near): (&corewise_machine::facts::Device, corewise_machine::device::Near)| Device {
         words: format!("{} ({})", named(&device.title()), device.kind.word()),
         near: near.cpus,
     };

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::CpuSet;
+use corewise_model::Survey;
 use corewise_model::attribution::{Cause, CauseSummary, CpuStalls};
 use corewise_model::histogram::Histogram;
 use corewise_model::survey::Watch;
-use corewise_model::{CpuSet, Survey};
 
 use super::remarks::{by, threshold};
 use crate::draw::grid::{Column, Grid};

@@ -1,14 +1,18 @@
 //! What belongs to the causes: how they were seen, what that cost, who sent what, and what comes with a period.
 
+use std::borrow::Cow;
+
+use corewise_machine::event::EventSource;
+use corewise_machine::suggested_command;
 use corewise_model::Survey;
 use corewise_model::attribution::{Cause, CpuStalls, Sender};
 use corewise_model::period::describe;
-use corewise_model::stall::EventSource;
 use corewise_model::survey::{CpuObservation, Watch};
 
 use crate::draw::number::{count, decimal, duration, whole};
 use crate::draw::printable::named;
 use crate::draw::story::StoryPart;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
@@ -23,11 +27,14 @@ pub fn threshold(watch: &Watch) -> String {
 }
 
 /// How causes were seen.
-pub const fn by(event_source: EventSource) -> &'static str {
+pub fn by(event_source: EventSource) -> Cow<'static, str> {
     match event_source {
-        EventSource::Thread => "by the thread's own accounting (corewise tail --explain names them)",
-        EventSource::Perf => "named by the kernel's tracepoints",
-        EventSource::Ftrace => "named by the kernel's tracepoints through ftrace",
+        EventSource::Thread => {
+            let explain = suggestion::typed(&suggested_command::tail_explain());
+            return format!("by the thread's own accounting ({explain} names them)").into();
+        }
+        EventSource::Perf => "named by the kernel's tracepoints".into(),
+        EventSource::Ftrace => "named by the kernel's tracepoints through ftrace".into(),
     }
 }
 
@@ -93,7 +100,7 @@ pub fn periods(survey: &Survey) -> Vec<StoryPart> {
         }
     }
     let line = |(text, cpus): (String, Vec<u32>)| {
-        let set: corewise_model::CpuSet = cpus.into_iter().collect();
+        let set: corewise_machine::CpuSet = cpus.into_iter().collect();
         let who = if set.len() == 1 { format!("cpu {set}: ") } else { format!("cpus {set}: ") };
         Line::new().strong(who).plain(glued(&text)).hanging(2)
     };

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::CpuSet;
+use corewise_machine::event::{Event, EventSource, Source, What};
+use corewise_model::Survey;
 use corewise_model::attribution::{Perturbation, divide, settle};
-use corewise_model::event::{Event, Source, What};
-use corewise_model::stall::{EventSource, Stall, Surroundings, Visit};
+use corewise_model::stall::{Stall, Surroundings, Visit};
 use corewise_model::survey::{Scope, Watch};
-use corewise_model::{CpuSet, Survey};
 use insta::assert_snapshot;
 
 use super::*;
@@ -118,7 +119,7 @@ fn two_cpus() -> Survey {
 fn what_nobody_is_known_for_is_described() {
     let mut survey = with_stalls(two_cpus(), EventSource::Perf);
     let mut visits: Vec<Visit> = (0..2).map(|round| visit(0, round)).collect();
-    let mut random = corewise_model::stats::random::Random::new(5);
+    let mut random = corewise_machine::random::Random::new(5);
     for visit in &mut visits {
         for _ in 0..300 {
             let at_ns = visit.begin_ns + (random.unit() * 2e9) as u64;
@@ -253,7 +254,14 @@ fn findings_say_who_and_what_can_be_done() {
         .findings
         .iter()
         .filter(|finding| finding.topic == corewise_model::finding::Topic::Causes)
-        .map(|finding| format!("{} {} {}", finding.statement, finding.advice, finding.command.as_deref().unwrap_or("")))
+        .map(|finding| {
+            format!(
+                "{} {} {}",
+                finding.statement,
+                finding.advice,
+                finding.command.as_ref().map(corewise_machine::SuggestedCommand::line).unwrap_or_default()
+            )
+        })
         .collect();
     assert_snapshot!(told.join("\n"), @r"
     nvme0q1 (interrupt 36) takes 8 % of the time that cpu 0 loses to stalls (50/s, 0.06 % of all). If it can be moved, move it and measure again: corewise irq --away-from 0

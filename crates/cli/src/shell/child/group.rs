@@ -4,10 +4,12 @@ use std::io;
 use std::process::Command;
 
 use corewise_lab::placing::Place;
+use corewise_machine::suggested_command;
 use corewise_sys::SysError;
 use corewise_sys::cgroup::{Cgroup, Entry};
 use corewise_sys::change::{Journal, Outcome};
 
+use crate::draw::suggestion;
 use crate::shell::failure::Failure;
 use crate::shell::output::say;
 use crate::shell::settings::Settings;
@@ -43,7 +45,8 @@ impl Group {
             let change = undone.change;
             match undone.outcome {
                 Outcome::Failed(why) => {
-                    say(&format!("corewise: {change}: cannot be reverted: {why}\n  `corewise undo` tries again."));
+                    let undo = suggestion::mention(&suggested_command::undo());
+                    say(&format!("corewise: {change}: cannot be reverted: {why}\n  {undo} tries again."));
                 }
                 Outcome::Reverted(Some(remark)) if verbose => say(&format!("corewise: {change}: {remark}")),
                 _ => {}

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use corewise_lab::placing::Place;
-use corewise_model::placement::hold::Policy;
+use corewise_machine::placement::hold::Policy;
 use corewise_sys::signals::{self, Held, Sender, Signal};
 use corewise_sys::spawn::{self, StateChange};
 use corewise_sys::task;

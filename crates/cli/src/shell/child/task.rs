@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use corewise_lab::placing::{Spread, Wish};
-use corewise_model::placement::hold::Enforcement;
+use corewise_machine::placement::hold::Enforcement;
 
 /// A command, and where it is to run.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
-use corewise_model::placement::hold::pace::Pace;
-use corewise_model::placement::hold::{Action, Event, Hold, Outcome, Policy, Seen, Step, Threads, View};
+use corewise_machine::CpuSet;
+use corewise_machine::placement::hold::pace::Pace;
+use corewise_machine::placement::hold::{Action, Event, Hold, Outcome, Policy, Seen, Step, Threads, View};
 use corewise_sys::task::{self, Others, Process};
 use corewise_sys::{affinity, cpuset, process};
 

@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 use corewise_lab::placing::Place;
-use corewise_model::placement::hold::{CORRECTIONS, Event, Response, Threads};
+use corewise_machine::placement::hold::{CORRECTIONS, Event, Response, Threads};
 
 use crate::draw::text::printable;
 use crate::shell::child::task::RunTask;
@@ -93,7 +93,7 @@ pub fn watched(threads: usize, noticed: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::CpuSet;
+    use corewise_machine::CpuSet;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_sys::SysError;
 use corewise_sys::change::{AffinityChange, Change, Journal};
 use corewise_sys::process::{Process, Stat};

@@ -9,7 +9,7 @@ use corewise_model::sample::Moment;
 use corewise_model::trial::Source;
 use corewise_sys::accounts::Account;
 use corewise_sys::execution::{End, Execution};
-use corewise_sys::input::METRIC_BYTES;
+use corewise_sys::input::InputKind;
 use ureq::Agent;
 
 /// A command or a page that takes longer does not answer.
@@ -86,16 +86,14 @@ impl<'a> Reader<'a> {
         let (program, arguments) = ("sh".into(), ["-c".into(), script.into()]);
         let stops = [self.stop];
         let execution = Execution { timeout: Some(PATIENCE), ..Execution::new(&program, &arguments, &stops) };
-        let mut text = String::new();
-        let mut take = |line: &[u8]| {
-            if text.len() < METRIC_BYTES as usize {
-                text.push_str(&String::from_utf8_lossy(line));
-                text.push('\n');
-            }
+        let mut text = Vec::new();
+        let mut take = |bytes: &[u8]| {
+            let left = (InputKind::MetricFile.most_bytes() as usize).saturating_sub(text.len());
+            text.extend_from_slice(&bytes[..bytes.len().min(left)]);
         };
         let ran = execution.run(&mut take).map_err(|error| format!("{script} cannot be started: {error}"))?;
         match ran.end {
-            End::Exited(0) => Ok(text),
+            End::Exited(0) => Ok(String::from_utf8_lossy(&text).replace('\r', "\n")),
             End::Exited(status) => Err(format!("{script} failed: exit status {status}")),
             End::TimedOut => Err(format!("{script} took longer than {} s", PATIENCE.as_secs())),
             End::Killed(signal) => Err(format!("{script} was killed by signal {signal}")),
@@ -124,7 +122,7 @@ impl<'a> Reader<'a> {
             return Err(format!("{address} answers with {status}"));
         }
         // A page that comes byte by byte keeps every single wait short.
-        let mut reader = response.body_mut().with_config().limit(METRIC_BYTES).reader();
+        let mut reader = response.body_mut().with_config().limit(InputKind::MetricFile.most_bytes()).reader();
         let (mut page, mut chunk) = (Vec::new(), vec![0; 16 << 10]);
         loop {
             match reader.read(&mut chunk) {

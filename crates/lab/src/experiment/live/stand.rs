@@ -1,6 +1,6 @@
 //! Where the threads of several processes are to stand: by the process, and by their names.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::trial::{Arm, ThreadRole};
 use regex_lite::Regex;
 
@@ -46,7 +46,7 @@ impl Names {
     pub fn new(roles: &[ThreadRole]) -> Result<Self, LabError> {
         let role = |role: &ThreadRole| {
             let pattern = Regex::new(&role.pattern)
-                .map_err(|error| LabError::Pattern { metric: format!("role {}", role.name), source: error })?;
+                .map_err(|error| LabError::Pattern { metric: format!("role {}", role.name), source: error.into() })?;
             Ok((role.name.clone(), pattern))
         };
         roles.iter().map(role).collect::<Result<_, _>>().map(Self)

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use corewise_model::CpuSet;
-use corewise_model::placement::hold::pace::Pace;
+use corewise_machine::CpuSet;
+use corewise_machine::placement::hold::pace::Pace;
 use corewise_sys::{affinity, task};
 use regex_lite::Regex;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::trial::Service;
 use corewise_sys::execution::{End, Executed, Execution, Started};
 use corewise_sys::memory_policy::Policy;

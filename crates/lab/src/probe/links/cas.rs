@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 use corewise_sys::clock::Ticks;
 use corewise_sys::memory::Memory;
 

@@ -1,6 +1,6 @@
 //! Which lines of a page two threads talk over.
 
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 
 /// Lines of the smallest page.
 const LINES: usize = 64;

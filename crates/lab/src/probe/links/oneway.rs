@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use corewise_machine::random::Random;
 use corewise_model::stats::order::median;
-use corewise_model::stats::random::Random;
 use corewise_sys::clock::{Clock, Ticks};
 use corewise_sys::memory::{LINE_BYTES, Memory};
 

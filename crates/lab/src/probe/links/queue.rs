@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use corewise_model::links::Slots;
+use corewise_machine::ring::Slots;
 use corewise_sys::clock::Ticks;
 use corewise_sys::ring::{self, Receiver, Sender};
 

@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread::scope;
 
 use allocation_counter::measure;
-use corewise_model::links::Slots;
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
+use corewise_machine::ring::Slots;
 use corewise_sys::clock::{Clock, Source};
 use corewise_sys::{affinity, memory_policy};
 

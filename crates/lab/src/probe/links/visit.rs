@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, scope};
 use std::time::Duration;
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
+use corewise_machine::random::Random;
 use corewise_model::links::What;
-use corewise_model::stats::random::Random;
 use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks};
 

@@ -1,8 +1,9 @@
 //! One visit: what each kind of event makes of a stall.
 
+use corewise_machine::event::Source;
+
 use super::*;
 use crate::attribution::{Cause, Phase};
-use crate::event::Source;
 
 #[test]
 fn the_way_in_the_handler_and_the_way_out_are_the_interrupts() {

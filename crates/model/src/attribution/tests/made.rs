@@ -1,8 +1,9 @@
 //! Made-up visits, and their parts in words.
 
+use corewise_machine::CpuSet;
+use corewise_machine::event::{Event, Source, What};
+
 use super::super::{Cause, Divided, DividedVisit, Phase, divide};
-use crate::CpuSet;
-use crate::event::{Event, Source, What};
 use crate::stall::{Stall, Surroundings, Visit};
 
 /// The number of the thread that times.

@@ -1,12 +1,12 @@
 //! Whatever the stalls and the events: the parts add up to each stall, and the causes to the cpu.
 
+use corewise_machine::event::{Event, Source, What};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::made::Made;
 use super::{called, enter, exit, fault, non_maskable, sent, switch, work};
 use crate::attribution::{Cause, DividedVisit, settle};
-use crate::event::{Event, Source, What};
 use crate::stall::{Stall, Visit};
 
 /// Stalls and events fall into so many nanoseconds.

@@ -1,8 +1,9 @@
 //! All visits together: fences, the host, periods, senders, and what watching costs.
 
+use corewise_machine::event::Source;
+
 use super::*;
 use crate::attribution::{Cause, CpuStalls, Phase, perturbation, settle};
-use crate::event::Source;
 use crate::stall::Stall;
 
 /// A millisecond, in nanoseconds.

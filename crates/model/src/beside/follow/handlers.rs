@@ -1,10 +1,11 @@
 //! What handlers take from the program's threads on the cpus that are watched.
 
+use corewise_machine::event::{Event, Source, What};
+
 use super::Follow;
 use crate::attribution::Cause;
 use crate::beside::cpu::Leaving;
 use crate::beside::interruption::Making;
-use crate::event::{Event, Source, What};
 
 impl Follow {
     /// What happens on a cpu that is watched.

@@ -1,10 +1,11 @@
 //! Who is on a cpu, and for whom the program's threads wait.
 
+use corewise_machine::event::Event;
+
 use super::{Follow, MOST_NAMES};
 use crate::attribution::Cause;
 use crate::beside::cpu::{Cpu, Leaving};
 use crate::beside::thread::State;
-use crate::event::Event;
 
 impl Follow {
     /// Holds who is on a cpu against the task that an event names: where they differ, a switch was lost.

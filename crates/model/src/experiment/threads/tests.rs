@@ -21,7 +21,7 @@ fn only(counts: &[u32], pinned: bool, cpus: u32) -> Vec<Cell> {
 
 /// A little noise that is the same in every run of the tests.
 fn wobble(arm: usize, block: u32) -> f64 {
-    0.004 * crate::stats::random::Random::new(u64::from(block) * 64 + arm as u64).normal()
+    0.004 * corewise_machine::random::Random::new(u64::from(block) * 64 + arm as u64).normal()
 }
 
 /// Blocks in which a cell gives `x`, until all is decided.

@@ -1,9 +1,10 @@
+use corewise_machine::random::Random;
+
 use super::*;
 use crate::links::Relation;
 use crate::links::conclude::conclude;
 use crate::links::map::LinkMap;
 use crate::simulate::layout::Layout;
-use crate::stats::random::Random;
 
 /// Two caches of three cores; visits with 1 % of noise. `cost` gets the pair and its relation.
 fn map(visits: usize, seed: u64, cost: impl Fn(u32, u32, Relation) -> f64) -> LinkMap {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use corewise_machine::{CpuSet, Level};
+
 use super::tiers::{DEAR, INSIDE, SAME_CORE};
 use super::{Agreement, CostClass, Filled, Groups, LinkConclusions, homes, padding};
 use crate::finding::{Effect, Finding, Topic};
 use crate::links::groups::{CheaperPart, GroupLevel};
 use crate::links::map::{LinkMap, Origin};
 use crate::links::{Pair, brief};
-use crate::{CpuSet, Level};
+use corewise_machine::suggested_command;
 
 /// Cores differ when the dearer cost at least so much more.
 const MARGIN: f64 = 1.1;
@@ -74,9 +76,11 @@ fn two_ways(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
         ),
         advice: match map.provenance.origin {
             Origin::Imported { .. } => {
-                "The file does not say why; memory that is near to one of the two does that. Measure this machine \
-                (`corewise links`) before you place threads by it."
-                    .into()
+                format!(
+                    "The file does not say why; memory that is near to one of the two does that. Measure this machine ({}) before you \
+                     place threads by it.",
+                    suggested_command::links().mention()
+                )
             }
             _ => {
                 "`--format matrix` shows which way is the cheaper one: a row's cpu begins, and owns the memory.".into()
@@ -105,14 +109,17 @@ pub fn nothing_found(conclusions: &LinkConclusions, unit: &str) -> String {
 pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
     let rest = map.cpus.difference(&part.cpus);
     let unit = map.unit.word();
+    let links = suggested_command::links().mention();
     let (why, advice) = match Explanation::of(part, &rest, map) {
-        Explanation::Kind => ("the kinds of core differ", "Threads that talk are better off on these cpus."),
+        Explanation::Kind => ("the kinds of core differ", "Threads that talk are better off on these cpus.".to_owned()),
         Explanation::Clock => (
             "by the clock, or by what else ran",
-            "Measure this machine (`corewise links`) before you place threads by it.",
+            format!("Measure this machine ({links}) before you place threads by it."),
         ),
-        Explanation::HomeOrClock => ("by where the lines lived, or by the clock", HOME),
-        Explanation::Unknown => ("by where the lines lived, the clock, or the kind of core", HOME),
+        Explanation::HomeOrClock => ("by where the lines lived, or by the clock", format!("{HOME} ({links}).")),
+        Explanation::Unknown => {
+            ("by where the lines lived, the clock, or the kind of core", format!("{HOME} ({links})."))
+        }
     };
     Finding {
         topic: Topic::Links,
@@ -124,7 +131,7 @@ pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
             brief(part.rest_ns),
             part.rest_ns / part.inside_ns
         ),
-        advice: advice.into(),
+        advice,
         command: None,
         effects: Vec::new(),
     }
@@ -132,7 +139,7 @@ pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
 
 /// What a tool does that nobody asked where its lines are.
 const HOME: &str = "The file does not say which. A tool that keeps its lines on one node shows this for two equal ones. Do not place threads by \
-    it before you have measured this machine (`corewise links`).";
+    it before you have measured this machine";
 
 /// What can make a part of a machine cheaper.
 enum Explanation {
@@ -237,10 +244,12 @@ fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusi
         advice: if is_here {
             "Keep threads that talk inside one group; try whether your program gains:".into()
         } else {
-            let names = "On the machine itself `corewise links` names them group:0, group:1, …";
-            format!("Keep threads that talk inside one group. {names}")
+            let links = suggested_command::links().mention();
+            format!(
+                "Keep threads that talk inside one group. On the machine itself {links} names them group:0, group:1, …"
+            )
         },
-        command: is_here.then(|| format!("corewise try --on 'pack({most}, group)' -- ./app")),
+        command: is_here.then(|| suggested_command::try_on(&[format!("pack({most}, group)")])),
         effects,
     });
 }

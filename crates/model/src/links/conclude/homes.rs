@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::Level;
+
 use super::LinkConclusions;
-use crate::Level;
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::What;
 use crate::links::map::{LinkMap, Series};
 use crate::stats::order::{median, median_interval};
+use corewise_machine::suggested_command;
 
 /// Homes differ when the dearer costs at least so much more.
 const HOME_MARGIN: f64 = 1.1;
@@ -97,7 +99,7 @@ fn home_finding(series: &Series, map: &LinkMap, most: &Homes, all: &[Homes]) -> 
             most.dear
         ),
         advice: "Let the thread on the cheaper node touch shared memory first, or bind it:".into(),
-        command: Some(format!("corewise run --memory bind:node:{} -- ./app", most.cheap)),
+        command: Some(suggested_command::run_with_memory(&format!("bind:node:{}", most.cheap))),
         effects: vec![most.effect.clone()],
     }
 }

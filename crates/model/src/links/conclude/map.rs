@@ -1,12 +1,14 @@
 //! All that is concluded from a map: the hierarchy of groups first, then the classes of each way to talk by its tiers, then the sentences.
 
+use corewise_machine::{CpuSet, Machine};
+
 use super::{Agreement, CostClass, Filled, Groups, KindConclusions, LinkConclusions, Tiers, findings, summary};
-use crate::artifact::{self, Artifact, count};
+use crate::artifact::{self, Artifact, check_numbers, count};
 use crate::followed::Followed;
 use crate::links::groups::{CheaperPart, GroupLevel, Hierarchy, between_cores, dear_groups};
-use crate::links::map::{LinkMap, MOST_CPUS, Origin, Provenance};
+use crate::links::map::{LinkMap, Origin, Provenance};
 use crate::links::structure::Structure;
-use crate::{CpuSet, Machine};
+use crate::links::{check_pairs, check_width};
 
 /// Concludes from a map.
 pub fn conclude(map: &LinkMap) -> LinkConclusions {
@@ -101,24 +103,16 @@ impl Artifact for LinkMap {
 
     fn check(&self) -> Result<(), String> {
         self.machine.as_ref().map_or(Ok(()), Machine::check)?;
-        if self.cpus.len() > MOST_CPUS {
-            return Err(format!("it has {} cpus, and at most {MOST_CPUS} are supported", self.cpus.len()));
+        check_width(self.cpus.len(), self.series.len())?;
+        if self.series.is_empty() {
+            return Err("it has no way to talk".to_owned());
         }
-        for pair in self.series.iter().flat_map(|series| series.links.pairs.iter().chain(&series.held_out)) {
-            let (a, b) = (pair.a, pair.b);
-            if a >= b || !self.cpus.contains(a) || !self.cpus.contains(b) {
-                return Err(format!("{a} and {b} are not a pair of its cpus"));
-            }
-            if pair
-                .visits_ns()
-                .iter()
-                .chain(pair.back_ns())
-                .any(|cost| !(cost.is_finite() && *cost > 0.0 && *cost <= 1e12))
-            {
-                return Err(format!("cpus {a} and {b} have an impossible cost"));
-            }
+        let most = self.cpus.len().max(1);
+        if self.searched.len() > most || self.clocks.len() > most {
+            return Err("it has more groups or clock rates than cpus".to_owned());
         }
-        Ok(())
+        check_numbers(self)?;
+        check_pairs(self.series.iter().flat_map(|series| series.links.pairs.iter().chain(&series.held_out)), &self.cpus)
     }
 
     fn origin(&self) -> artifact::Origin<'_> {

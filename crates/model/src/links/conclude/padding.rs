@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::ring::Slots;
+
 use super::tiers::INSIDE;
 use super::{Filled, LinkConclusions, Tiers};
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::map::{LinkMap, Series};
-use crate::links::{Pair, Slots, What};
+use crate::links::{Pair, What};
 use crate::stats::order::{median, median_interval};
 
 /// Padding is worth a word when it changes a cost by so much.

@@ -1,9 +1,11 @@
+use corewise_machine::random::Random;
+use corewise_machine::{CpuSet, Machine};
+
 use super::*;
 use crate::links::map::Origin;
 use crate::links::{Matrix, Pair, Relation};
 use crate::simulate::layout::Layout;
-use crate::stats::random::Random;
-use crate::{CpuSet, Machine};
+use corewise_machine::SuggestedCommand;
 
 const PACKAGES: Layout = Layout { packages: 3, caches: 1, cores: 4, threads: 1, adjacent: false };
 
@@ -36,7 +38,10 @@ fn a_home_that_matters_between_two_nodes_of_three_is_told_of_these_two() {
     let home = found.findings.iter().find(|finding| finding.statement.contains("The memory's node matters")).unwrap();
     assert!(home.statement.contains("between nodes 0 and 2 costs 1.5"), "{}", home.statement);
     assert!(home.statement.ends_with("with the memory on node 2."), "{}", home.statement);
-    assert_eq!(home.command.as_deref(), Some("corewise run --memory bind:node:0 -- ./app"));
+    assert_eq!(
+        home.command.as_ref().map(SuggestedCommand::line).as_deref(),
+        Some("corewise run --on all --memory bind:node:0 -- ./app")
+    );
     let effect = &home.effects[0];
     assert!(effect.low > 1.45 && effect.high < 1.55, "{effect:?}");
 }
@@ -93,7 +98,7 @@ fn groups_are_held_against_every_level_that_the_kernel_tells() {
         let groups: Vec<CpuSet> = groups.iter().map(|cpus| cpus.parse().unwrap()).collect();
         Agreement::of(&groups, &machine, &machine.allowed)
     };
-    use crate::Level;
+    use corewise_machine::Level;
     assert_eq!(agreement(&["0-1", "2-3", "4-5", "6-7"]), Agreement::Same { level: Level::Llc });
     assert!(matches!(agreement(&["0-3", "4-7"]), Agreement::Same { level: Level::Die | Level::Node | Level::Package }));
     assert!(matches!(agreement(&["0", "1", "2-3", "4-5", "6-7"]), Agreement::Finer { level: Level::Llc, .. }));

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use corewise_machine::{CpuSet, Level, Machine};
+
 use super::{Filled, LinkConclusions};
 use crate::links::groups::GroupLevel;
 use crate::links::{LinkMap, Relation};
-use crate::{CpuSet, Level, Machine};
 
 /// The tier of every pair of cpus of a map.
 pub struct Tiers {

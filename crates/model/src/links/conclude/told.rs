@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use corewise_machine::{CpuSet, Level, Machine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::{CpuSet, Level, Machine};
 
 /// Groups of the costs compared with the levels that the kernel reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

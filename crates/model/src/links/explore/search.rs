@@ -5,8 +5,9 @@
 //! one core of each group so far; who is near belongs together, whatever was guessed. Only where hardly any of those guessed are near does
 //! the core get a row of its own.
 
+use corewise_machine::random::Random;
+
 use super::Matrix;
-use crate::stats::random::Random;
 
 /// Who is near costs less than the nearest of the others by this.
 const STEP: f64 = 1.25;

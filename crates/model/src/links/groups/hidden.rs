@@ -1,7 +1,8 @@
 //! Groups that divide what the topology reports as one: a cache of several complexes, or all cpus where nothing is reported.
 
+use corewise_machine::CpuSet;
+
 use super::Hierarchy;
-use crate::CpuSet;
 use crate::links::Matrix;
 use crate::links::structure::Structure;
 use crate::stats::order::median;

@@ -1,8 +1,9 @@
+use corewise_machine::random::Random;
+
 use super::*;
 use crate::links::Relation;
 use crate::links::doubt::doubts;
 use crate::simulate::layout::{Layout, costs, mesh};
-use crate::stats::random::Random;
 
 /// All of it was measured.
 fn both(matrix: &Matrix) -> Vec<GroupLevel> {

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use corewise_machine::cpu_set::MAXIMUM_CPU;
+
 use super::MAXIMUM_CPUS;
 use super::error::{ImportError, shown};
-use crate::cpu_set::MAXIMUM_CPU;
 
 /// The lines around what `c2clat -p` writes for gnuplot.
 const PLOT: (&str, &str) = ("$data << EOD", "EOD");

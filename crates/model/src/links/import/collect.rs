@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::CpuSet;
+
 use super::{ImportError, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
-use crate::CpuSet;
 use crate::links::map::{MOST_BYTES, Series};
 use crate::links::{Links, Pair, What};
 

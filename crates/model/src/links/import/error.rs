@@ -1,7 +1,8 @@
 //! Why a file of another tool is not read: what is wrong, where, and what to do.
 
+use corewise_machine::cpu_set::MAXIMUM_CPU;
+
 use super::{MAXIMUM_BYTES, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
-use crate::cpu_set::MAXIMUM_CPU;
 
 /// Why a file of another tool is not read. Lines and columns (cells of a row) are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

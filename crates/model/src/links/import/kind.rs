@@ -1,6 +1,8 @@
 //! The words for the kinds of talk in a table of visits.
 
-use crate::links::{Slots, What};
+use corewise_machine::ring::Slots;
+
+use crate::links::What;
 
 /// The word for a kind in the column `kind`: its word on the command line, and with a hyphen what tells it from others of that word
 /// ("bandwidth-65536", "channel-64", "queue-padded").

@@ -1,12 +1,15 @@
 //! What a map of memory means: each finding rests on an interval that lies completely beyond its margin.
 
+use corewise_machine::placement::Name;
+use corewise_machine::{CpuSet, Level};
+
 use super::super::estimate::Estimate;
 use super::super::plan::one_of_each_core;
 use super::super::{MemoryMap, Staircase};
 use super::{Cost, MemoryConclusions, Operation, Stream};
 use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
-use crate::{CpuSet, Level};
+use corewise_machine::suggested_command::{SuggestedCommand, try_on, try_threads};
 
 /// Smaller differences of latency or bandwidth than this are none.
 const MARGIN: f64 = 1.1;
@@ -42,7 +45,13 @@ pub fn add(map: &MemoryMap, conclusions: &mut MemoryConclusions) {
     conclusions.no_difference = no_difference;
 }
 
-fn finding(cpus: CpuSet, statement: String, advice: &str, command: Option<String>, effects: Vec<Effect>) -> Finding {
+fn finding(
+    cpus: CpuSet,
+    statement: String,
+    advice: &str,
+    command: Option<SuggestedCommand>,
+    effects: Vec<Effect>,
+) -> Finding {
     Finding { topic: Topic::Memory, cpus, statement, advice: advice.to_owned(), command, effects }
 }
 
@@ -81,7 +90,7 @@ fn without_memory(costs: &[Cost]) -> Option<Finding> {
         nearest.median,
         effect.times()
     );
-    let command = "corewise try --on with-memory -- ./app".to_owned();
+    let command = try_on(&[Name::WithMemory.word().to_owned()]);
     Some(finding(cpus, statement, "Try the program without them.", Some(command), vec![effect]))
 }
 
@@ -109,7 +118,7 @@ fn remote(costs: &[Cost]) -> Option<Result<Finding, String>> {
     );
     let cpus = far.iter().fold(CpuSet::new(), |all, (cost, _)| all.union(&cost.initiator));
     let advice = "Try the program on one node: its memory comes from there then.";
-    let command = "corewise try --on node:0 -- ./app".to_owned();
+    let command = try_on(&["node:0".to_owned()]);
     Some(Ok(finding(cpus, statement, advice, Some(command), vec![effect])))
 }
 
@@ -178,7 +187,7 @@ fn unequal_caches(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Fi
         statement.push_str(&words);
         effects.push(effect);
     }
-    let command = format!("corewise try --on {larger} --on {smaller} -- ./app");
+    let command = try_on(&[larger.to_string(), smaller.to_string()]);
     Some(finding(larger, statement, "Try a program with much data on both.", Some(command), effects))
 }
 
@@ -261,7 +270,7 @@ fn saturated(map: &MemoryMap, costs: &[Cost]) -> Option<Finding> {
             cost.node,
             effect.times()
         );
-        let command = format!("corewise try --threads {enough},{cores} -- ./app");
+        let command = try_threads([enough, cores]);
         let advice = "Try it with fewer threads.";
         best = Some((enough, finding(all.cpus.clone(), statement, advice, Some(command), vec![effect])));
     }
@@ -288,7 +297,7 @@ fn siblings(map: &MemoryMap, costs: &[Cost]) -> Option<Result<Finding, String>> 
     }
     let statement =
         format!("SMT siblings share what a core can read from memory: cpus {cpus} read {times} what one of them does.");
-    let command = "corewise try --on one-per-core -- ./app".to_owned();
+    let command = try_on(&[Name::OnePerCore.word().to_owned()]);
     Some(Ok(finding(cpus.clone(), statement, "Try one thread on each core.", Some(command), vec![effect])))
 }
 

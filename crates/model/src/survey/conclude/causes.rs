@@ -5,13 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::CpuSet;
+use corewise_machine::event::{EventSource, Source};
+
 use super::Conclusions;
 use super::words::cpus;
+use crate::Survey;
 use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
-use crate::event::Source;
 use crate::finding::{Finding, Topic};
-use crate::stall::EventSource;
-use crate::{CpuSet, Survey};
+use corewise_machine::suggested_command::{self, SuggestedCommand};
 
 /// A smaller share of what a cpu loses is told in the table alone.
 const SHARE: f64 = 0.05;
@@ -111,7 +113,7 @@ impl Taken {
         )
     }
 
-    fn finding(&self, statement: String, advice: &str, command: Option<String>) -> Finding {
+    fn finding(&self, statement: String, advice: &str, command: Option<SuggestedCommand>) -> Finding {
         Finding {
             topic: Topic::Causes,
             cpus: self.cpus.clone(),
@@ -132,7 +134,7 @@ fn device(number: u32, name: &str, taken: &Taken, survey: &Survey) -> Finding {
     let spared = [taken.cpus.clone(), CpuSet::of(taken.most.0)];
     match spared.into_iter().find(|spared| !usable.difference(spared).is_empty()) {
         Some(spared) => {
-            let command = format!("corewise irq --away-from {spared}");
+            let command = suggested_command::irq_away_from(&spared.to_string());
             taken.finding(statement, "If it can be moved, move it and measure again:", Some(command))
         }
         None => taken.finding(statement, "There is no other cpu for it.", None),
@@ -198,6 +200,7 @@ mod tests {
     use crate::period;
     use crate::simulate::{self, Noise, Truth};
     use crate::survey::Watch;
+    use corewise_machine::generate;
 
     fn cause(cause: Cause, share: f64, took_part: u64) -> CauseSummary {
         let (count, time_s) = (took_part / 2, share * 0.1);
@@ -207,7 +210,7 @@ mod tests {
 
     /// Cpus that were watched for 10 s each, and lost a tenth of a second.
     fn concluded(cpus: u32, event_source: EventSource, stalls: impl Fn(u32) -> CpuStalls) -> Vec<Finding> {
-        let machine = simulate::machine(cpus, false, &[(CpuSet::parse_list(&format!("0-{}", cpus - 1)).unwrap(), 32)]);
+        let machine = generate::machine(cpus, false, &[(CpuSet::parse_list(&format!("0-{}", cpus - 1)).unwrap(), 32)]);
         let truth = |_| Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
         let mut survey = simulate::survey(machine, 8, 1, Noise::Quiet, truth);
         survey.cpus.iter_mut().for_each(|seen| seen.stalls = Some(stalls(seen.cpu)));
@@ -240,7 +243,7 @@ mod tests {
         let command = |cpus, on: fn(u32) -> bool| {
             let of = |cpu| if on(cpu) { vec![cause(disk(), 0.2 + 0.1 * f64::from(cpu), 200)] } else { Vec::new() };
             let findings = concluded(cpus, EventSource::Perf, |cpu| stalls(of(cpu)));
-            (findings[0].statement.clone(), findings[0].command.clone())
+            (findings[0].statement.clone(), findings[0].command.as_ref().map(SuggestedCommand::line))
         };
         let (statement, some) = command(4, |cpu| cpu < 2);
         assert_eq!(

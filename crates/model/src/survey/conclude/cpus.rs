@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::CpuSet;
+
 use super::Conclusions;
 use super::first::{self, Asked};
 use super::quantity::{self, Quantity, ROUNDS_ENOUGH, Tested};
 use super::words;
 use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
-use crate::{CpuSet, Survey};
+use corewise_machine::suggested_command;
+
+use crate::Survey;
 
 /// Adds what sets single cpus apart.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
@@ -185,9 +189,10 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
     };
     let topic = if interrupts.is_some() { Topic::Interrupts } else { Topic::Tail };
     let (advice, command) = match (spoilt, quiet.is_empty()) {
-        _ if others.is_some() => {
-            ("Those programs cause this, and it may pass; check with a second survey:", Some("corewise".into()))
-        }
+        _ if others.is_some() => (
+            "Those programs cause this, and it may pass; check with a second survey:",
+            Some(suggested_command::first_survey()),
+        ),
         (true, false) => ("Latency-sensitive work belongs elsewhere:", Some(words::run_on(quiet, survey))),
         (true, true) => ("No cpu is better: move interrupts or work away from here first.", None),
         (false, _) => (
@@ -234,7 +239,7 @@ fn speed_finding(survey: &Survey, cpu: u32, effect: Effect) -> Finding {
         Some(_) => "In a virtual machine a temporary neighbour can cause this; check with a second survey:",
         None => "Check with a second survey before you rely on it:",
     };
-    let (advice, command) = (advice.into(), Some("corewise".into()));
+    let (advice, command) = (advice.into(), Some(suggested_command::first_survey()));
     Finding { topic: Topic::Speed, cpus: CpuSet::of(cpu), statement, advice, command, effects: vec![effect] }
 }
 

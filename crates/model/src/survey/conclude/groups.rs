@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::{CpuSet, Level};
+
 use super::Conclusions;
 use super::quantity::{self, Quantity};
 use super::words;
+use crate::Survey;
 use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
-use crate::{CpuSet, Level, Survey};
 
 /// Adds what sets groups of cpus apart.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {

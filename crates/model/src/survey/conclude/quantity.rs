@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::Level;
+use corewise_machine::counts::Counted;
+use corewise_machine::facts::CoreType;
+
 use super::{ERROR_RATE, words};
-use crate::facts::CoreType;
+use crate::Survey;
 use crate::finding::{CONFIDENCE, Effect};
 use crate::stats::blocks::{differing_columns, ratios};
 use crate::stats::order::{median, median_interval};
-use crate::survey::{Counted, CpuRound};
-use crate::{Level, Survey};
+use crate::survey::CpuRound;
 
 /// A number that each visit to a cpu gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

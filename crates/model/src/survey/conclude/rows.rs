@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::counts::Counted;
+use corewise_machine::{CpuSet, Level};
+
 use super::{Conclusions, quantity};
+use crate::Survey;
 use crate::finding::Topic;
 use crate::stats::order::{median, spread};
-use crate::survey::{Counted, CpuObservation, CpuRound, FrequencySource, Tail};
-use crate::{CpuSet, Level, Survey};
+use crate::survey::{CpuObservation, CpuRound, FrequencySource, Tail};
 
 /// Machines with more surveyed cpus than this show like cpus in one row.
 const FEW_CPUS: usize = 16;

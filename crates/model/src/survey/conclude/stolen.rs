@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use corewise_machine::CpuSet;
+
 use super::Conclusions;
+use crate::Survey;
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::stats::order::{median, median_interval};
-use crate::{CpuSet, Survey};
 
 /// A smaller share of time is not worth a word; /proc/stat counts in hundredths of a second.
 const MARGIN: f64 = 0.005;

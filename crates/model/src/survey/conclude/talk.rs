@@ -1,11 +1,13 @@
 //! Findings about links: what talking costs across the levels of the machine.
 
+use corewise_machine::{CpuSet, Level};
+
 use super::Conclusions;
 use super::words;
+use crate::Survey;
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::{self, LinkClass, Pair, Relation, Relations};
 use crate::stats::order::{median, median_interval};
-use crate::{CpuSet, Level, Survey};
 
 /// A class that is dearer by less than this is not worth a word.
 const MARGIN: f64 = 1.25;

@@ -1,16 +1,20 @@
 //! What is concluded from surveys whose truth is known.
 
+use corewise_machine::generate;
+use corewise_machine::machine::Machine;
+
 use super::*;
-use crate::Survey;
 use crate::finding::Topic;
 use crate::links::{Pair, Relation};
-use crate::machine::Machine;
 use crate::simulate::{self, Noise, Truth};
+use corewise_machine::SuggestedCommand;
+
+use crate::Survey;
 
 /// A machine of last-level caches over sets of cpus, in MiB.
 fn machine(llcs: &[(&str, u64)], cpus: u32, smt: bool) -> Machine {
     let llcs: Vec<(CpuSet, u64)> = llcs.iter().map(|&(cpus, size)| (CpuSet::parse_list(cpus).unwrap(), size)).collect();
-    simulate::machine(cpus, smt, &llcs)
+    generate::machine(cpus, smt, &llcs)
 }
 
 const QUIET: Truth = Truth { piece_ns: 262.0, interrupts_per_s: 38.0, lost: 0.001 };
@@ -45,7 +49,15 @@ fn the_article_about_core_0_is_reproduced() {
     let lines: Vec<String> = conclusions
         .findings
         .iter()
-        .map(|f| format!("{:?}: {} {} {}", f.topic, f.statement, f.advice, f.command.clone().unwrap_or_default()))
+        .map(|f| {
+            format!(
+                "{:?}: {} {} {}",
+                f.topic,
+                f.statement,
+                f.advice,
+                f.command.as_ref().map(SuggestedCommand::line).unwrap_or_default()
+            )
+        })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     Interrupts: cpu 0 is interrupted 2.8x [2.6, 3.2] as often as the median of cpus 1-7,16-23: 108/s (nvme0q1 59 %, timer 41 %); it loses 0.91 % of its time to stalls, 8.0x [7.3, 9.5]; its p99.9 is 531 ns, 1.8x [1.5, 1.9]. Latency-sensitive work belongs elsewhere: corewise run --on 1-31 -- ./app
@@ -148,7 +160,7 @@ fn a_cpu_that_is_slower_or_more_interrupted_is_found() {
     assert_eq!((conclusions.findings[0].topic, conclusions.findings[0].cpus.to_string()), (Topic::Speed, "1".into()));
     assert_eq!(conclusions.quiet.to_string(), "0-3", "slow is not noisy");
     assert_eq!(
-        conclusions.findings[0].command.as_deref(),
+        conclusions.findings[0].command.as_ref().map(SuggestedCommand::line).as_deref(),
         Some("corewise"),
         "a command that can be typed as it stands"
     );
@@ -165,7 +177,10 @@ fn many_cpus_of_one_finding_share_a_sentence() {
     let conclusions = conclude(&survey(machine(&[("0-15", 32)], 16, false), 24, 6, noisy));
     let [finding] = &conclusions.findings[..] else { panic!("{:?}", conclusions.findings) };
     assert_eq!(finding.cpus.to_string(), "0-3");
-    assert_eq!(finding.command.as_deref(), Some("corewise run --on 4-15 -- ./app"));
+    assert_eq!(
+        finding.command.as_ref().map(SuggestedCommand::line).as_deref(),
+        Some("corewise run --on 4-15 -- ./app")
+    );
 }
 
 #[test]
@@ -226,7 +241,7 @@ fn a_pair_with_two_costs_is_a_finding_and_noise_is_not() {
 #[test]
 fn contention_is_seldom_called_a_second_cost() {
     let mut guest = survey(machine(&[("0-1", 32)], 2, false), 24, 1, |_| QUIET);
-    let mut random = crate::stats::random::Random::new(8);
+    let mut random = corewise_machine::random::Random::new(8);
     let mut called = 0;
     for survey in 0..500 {
         let struck = 0.1 + 0.4 * f64::from(survey) / 500.0;

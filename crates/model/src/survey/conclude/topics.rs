@@ -1,7 +1,7 @@
 //! All that is concluded from a survey, topic by topic.
 
 use super::{Conclusions, causes, cpus, groups, stolen, talk};
-use crate::artifact::{Artifact, Origin, count};
+use crate::artifact::{Artifact, Origin, check_numbers, count};
 use crate::finding::CONFIDENCE;
 use crate::followed::Followed;
 use crate::stats::order::{median, median_interval};
@@ -35,17 +35,16 @@ impl Artifact for Survey {
 
     fn check(&self) -> Result<(), String> {
         self.machine.check()?;
-        let is_length = |length: f64| length > 0.0 && length.is_finite();
-        if !is_length(self.clock.nanoseconds_per_tick) {
-            return Err("its clock is impossible".to_owned());
-        }
+        check_numbers(self)?;
+        check_clocks(self)?;
         if !self.cpus.is_sorted_by(|one, next| one.cpu < next.cpu) {
             return Err("its cpus are not in order".to_owned());
         }
-        match self.cpus.iter().find(|seen| !is_length(seen.tail.nanoseconds_per_tick())) {
-            Some(seen) => Err(format!("the durations of cpu {} are impossible", seen.cpu)),
-            None => Ok(()),
+        if let Some(seen) = self.cpus.iter().find(|seen| !self.machine.possible.contains(seen.cpu)) {
+            return Err(format!("its machine has no cpu {}", seen.cpu));
         }
+        links::check_pairs(&self.links.pairs, &self.machine.possible)?;
+        links::check_width(links::cpus(&self.links).len(), 1)
     }
 
     fn origin(&self) -> Origin<'_> {
@@ -77,6 +76,22 @@ impl Artifact for Survey {
                 [of("the worst cpu", cpus - 1), of("the median cpu", (cpus - 1) / 2)].into_iter().flatten().collect()
             }
         }
+    }
+}
+
+/// Checks that all durations of one sort are in ticks of one clock: those of pieces in the survey's own, those of stalls in nanoseconds.
+fn check_clocks(survey: &Survey) -> Result<(), String> {
+    let own = survey.clock.nanoseconds_per_tick;
+    let is_tick = |tick: f64, of: f64| (tick - of).abs() <= f64::EPSILON * of;
+    let is_wrong = |seen: &&CpuObservation| {
+        let mut causes = seen.stalls.iter().flat_map(|stalls| &stalls.causes);
+        let is_of_stalls = causes.all(|cause| is_tick(cause.lengths.nanoseconds_per_tick(), 1.0));
+        !is_of_stalls || !is_tick(seen.tail.nanoseconds_per_tick(), own)
+    };
+    match survey.cpus.iter().find(is_wrong) {
+        Some(seen) => Err(format!("the durations of cpu {} are those of another clock", seen.cpu)),
+        None if own.is_finite() && own > 0.0 => Ok(()),
+        None => Err("its clock is impossible".to_owned()),
     }
 }
 

@@ -1,13 +1,15 @@
 //! Numbers and sets as the findings' sentences write them.
 
+use corewise_machine::CpuSet;
+use corewise_machine::placement::describe;
+
+use crate::Survey;
 use crate::finding::{Effect, decimals};
-use crate::placement::describe;
-use crate::{CpuSet, Survey};
+use corewise_machine::suggested_command::{self, SuggestedCommand};
 
 /// The command that runs a program on some cpus.
-pub fn run_on(cpus: &CpuSet, survey: &Survey) -> String {
-    let place = describe(cpus, &survey.machine);
-    format!("corewise run --on {place} -- ./app")
+pub fn run_on(cpus: &CpuSet, survey: &Survey) -> SuggestedCommand {
+    suggested_command::run_on(&describe(cpus, &survey.machine).to_string())
 }
 
 /// "4.1 % [3.9, 4.4] slower" or "… faster", for ratios of durations near 1.
@@ -64,7 +66,7 @@ pub fn main_sources(survey: &Survey, cpu: u32) -> String {
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
     let rounds = survey.cpus.iter().filter(|seen| seen.cpu == cpu).flat_map(|seen| &seen.rounds);
     for count in rounds.filter_map(|round| round.interrupts.as_ref()).flat_map(|counted| &counted.sources) {
-        *counts.entry(crate::interrupt::plain_name(&count.source)).or_default() += count.count;
+        *counts.entry(corewise_machine::interrupt::plain_name(&count.source)).or_default() += count.count;
     }
     let all: u64 = counts.values().sum();
     let mut sorted: Vec<(&str, u64)> = counts.into_iter().collect();

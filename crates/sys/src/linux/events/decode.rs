@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::event::{Source, What};
-use corewise_model::{CpuSet, Gap};
+use corewise_machine::event::{Source, What};
+use corewise_machine::{CpuSet, Gap};
 
 use super::format::{Format, Slot};
 use super::symbols::Symbols;

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use corewise_model::event::Event;
+use corewise_machine::event::Event;
 
 use super::super::cpuset;
 use super::super::process::{Process, number_space_id, sees_all_numbers};

@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
-use corewise_model::Gap;
-use corewise_model::event::Event;
+use corewise_machine::Gap;
+use corewise_machine::event::Event;
 use perf_event::events::Tracepoint;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::super::affinity;
 use crate::values::execution::Observed;

@@ -1,16 +1,22 @@
-//! What a command writes, read as it comes.
+//! The output of a command, read in bulk as it comes.
 
 use std::io::{self, PipeReader, Read as _};
 use std::os::fd::AsRawFd as _;
 
 use crate::values::written::Written;
 
+/// Bytes that are read at once; a pipe usually holds as many.
+const READ_BYTES: usize = 64 << 10;
+/// Reads in a row before the command is looked at again, which may write faster than this reads.
+const MOST_READS: u32 = 16;
+
 /// The output of a command that runs.
 pub struct Output {
     reader: PipeReader,
-    /// What was read of it.
+    buffer: Vec<u8>,
+    /// Both ends of what was read so far.
     pub written: Written,
-    /// Whether all who could write have closed it.
+    /// Whether all writers have closed it.
     pub has_ended: bool,
 }
 
@@ -19,7 +25,7 @@ impl Output {
     pub fn new(reader: PipeReader) -> io::Result<Self> {
         // SAFETY: a call without memory on an open file.
         match unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } {
-            0 => Ok(Self { reader, written: Written::default(), has_ended: false }),
+            0 => Ok(Self { reader, buffer: vec![0; READ_BYTES], written: Written::default(), has_ended: false }),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -29,27 +35,36 @@ impl Output {
         self.reader.as_raw_fd()
     }
 
-    /// Takes what is there, but not for ever from a command that writes faster than this reads.
-    pub fn take(&mut self, line: &mut dyn FnMut(&[u8])) {
-        const MOST_READS: u32 = 64;
-        let mut buffer = [0; 16 << 10];
+    /// Takes the bytes that are there, up to a limit, and hands them on.
+    pub fn take(&mut self, receive: &mut dyn FnMut(&[u8])) {
         for _ in 0..MOST_READS {
-            match self.reader.read(&mut buffer) {
+            match self.reader.read(&mut self.buffer) {
                 Ok(0) => {
                     self.has_ended = true;
                     return;
                 }
-                Ok(size) => self.written.add(&buffer[..size], line),
+                Ok(size) => {
+                    let bytes = &self.buffer[..size];
+                    self.written.add(bytes);
+                    receive(bytes);
+                    // The pipe was emptied: another read would most likely find nothing.
+                    if size < READ_BYTES {
+                        return;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return,
             }
         }
     }
 
-    /// Takes what is left when the command has ended, the last line too where it has no end.
-    pub fn rest(&mut self, line: &mut dyn FnMut(&[u8])) {
-        self.take(line);
-        self.written.end(line);
+    /// Takes all bytes that are left in the pipe once the command has ended.
+    pub fn take_rest(&mut self, receive: &mut dyn FnMut(&[u8])) {
+        let mut before = u64::MAX;
+        while !self.has_ended && self.written.bytes != before {
+            before = self.written.bytes;
+            self.take(receive);
+        }
     }
 }
 
@@ -58,13 +73,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_as_programs_end_them() {
+    fn all_bytes_arrive_in_their_order() {
         let (read, write) = io::pipe().unwrap();
         let mut output = Output::new(read).unwrap();
-        io::Write::write_all(&mut &write, b"fps=0\rfps=1\r\n\n\nfps=2\nend").unwrap();
+        let mut received = Vec::new();
+        for piece in [&b"fps=0\rfps=1\r\n"[..], b"\n", b"end"] {
+            io::Write::write_all(&mut &write, piece).unwrap();
+            output.take(&mut |bytes| received.extend_from_slice(bytes));
+        }
+        assert!(!output.has_ended);
         drop(write);
-        let mut lines = Vec::new();
-        output.rest(&mut |line| lines.push(String::from_utf8_lossy(line).into_owned()));
-        assert_eq!(lines, ["fps=0", "fps=1", "fps=2", "end"]);
+        output.take_rest(&mut |bytes| received.extend_from_slice(bytes));
+        assert!(output.has_ended);
+        assert_eq!((received, output.written.bytes), (b"fps=0\rfps=1\r\n\nend".to_vec(), 17));
     }
 }

@@ -113,15 +113,35 @@ impl Supervisor {
     }
 }
 
+impl Supervisor {
+    /// Waits for the supervisor if all that was below it has ended, and returns the cpu time of it and of its children in seconds.
+    pub fn wait(&mut self) -> Option<f64> {
+        drop(self.life.take());
+        // It reported as its last act.
+        if !std::mem::take(&mut self.is_over) {
+            return None;
+        }
+        let (number, mut usage) = (libc::pid_t::try_from(self.process.id()).ok()?, no_usage());
+        // SAFETY: the kernel fills the usage; the child was not waited for before.
+        while unsafe { libc::wait4(number, std::ptr::null_mut(), 0, &raw mut usage) } < 0 {
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return None;
+            }
+        }
+        Some(seconds(usage.ru_utime) + seconds(usage.ru_stime))
+    }
+}
+
 impl Drop for Supervisor {
     /// Whatever is left is killed by the supervisor, which then ends.
     fn drop(&mut self) {
-        drop(self.life.take());
-        if self.is_over {
-            // It reported as its last act.
-            let _ = self.process.wait();
-        }
+        self.wait();
     }
+}
+
+/// Converts a time of the kernel's to seconds.
+pub fn seconds(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
 }
 
 fn report_of(bytes: &[u8; size_of::<Report>()]) -> Report {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::{signals, task};
 use super::output::Output;
 use super::shared_time::now;
-use super::supervisor::{Report, Supervisor};
+use super::supervisor::{Report, Supervisor, seconds};
 use crate::values::execution::{End, Usage};
 use crate::values::task::Process;
 
@@ -175,6 +175,12 @@ impl Tree {
         }
     }
 
+    /// Waits for the supervisor if all else has ended; its own cpu time in seconds, without that of the command's processes.
+    pub fn end_supervisor(mut self) -> f64 {
+        let all = self.supervisor.wait().unwrap_or_default();
+        (all - self.usage.user_s - self.usage.system_s).max(0.0)
+    }
+
     /// All processes of the command, as far as they can be found.
     pub fn descendants(&self) -> Vec<Process> {
         task::descendants(self.supervisor.id())
@@ -198,7 +204,6 @@ fn is_named(process: u32, name: &str) -> bool {
 impl Usage {
     /// Adds what wait4(2) reports.
     fn add(&mut self, usage: &libc::rusage) {
-        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
         let count = |value: libc::c_long| u64::try_from(value).unwrap_or_default();
         self.user_s += seconds(usage.ru_utime);
         self.system_s += seconds(usage.ru_stime);

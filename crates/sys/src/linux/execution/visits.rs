@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use super::super::affinity;
 use super::shared_time::now;

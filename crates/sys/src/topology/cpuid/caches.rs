@@ -1,6 +1,6 @@
 //! The caches of a cpu, and which cpus share them, out of leaf 4 or AMD's leaves.
 
-use corewise_model::facts::CacheKind;
+use corewise_machine::facts::CacheKind;
 
 use super::dump::{Dump, Registers, bits};
 use super::place::Place;

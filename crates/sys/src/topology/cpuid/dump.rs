@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::facts::CoreType;
+use corewise_machine::facts::CoreType;
 
 /// How many leaves are kept; a cpu has fewer than 200.
 const MOST_LEAVES: usize = 2_000;

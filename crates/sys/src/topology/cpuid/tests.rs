@@ -3,7 +3,7 @@
 use super::*;
 use crate::Root;
 use crate::topology::read;
-use corewise_model::Machine;
+use corewise_machine::Machine;
 use proptest::prelude::*;
 
 const INTEL: &str = "1 0 0 0 0 => 23 756e6547 6c65746e 49656e69\n";

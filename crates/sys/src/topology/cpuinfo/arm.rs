@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::facts::CpuFacts;
+use corewise_machine::facts::CpuFacts;
 
 /// Implementer and part number of a core, where they are known.
 type Part = Option<(u32, u32)>;

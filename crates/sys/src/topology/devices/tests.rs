@@ -1,13 +1,13 @@
 //! Devices of recorded and hand-made machines: what is one, what it is called, how many queues it has, where it is.
 
-use corewise_model::device::near;
+use corewise_machine::device::near;
 
 use super::super::read;
 use super::*;
 use crate::Root;
 
 /// A machine of two nodes with two cpus each, and these files of devices.
-fn machine(files: &[(&str, &str)]) -> corewise_model::Machine {
+fn machine(files: &[(&str, &str)]) -> corewise_machine::Machine {
     let own = [
         ("sys/devices/system/cpu/online", "0-3"),
         ("sys/devices/system/node/online", "0-2"),

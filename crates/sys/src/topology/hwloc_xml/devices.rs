@@ -1,7 +1,7 @@
 //! The devices of an hwloc XML export: the objects PCIDev, and the names below them (OSDev).
 
-use corewise_model::CpuSet;
-use corewise_model::facts::{Device, DeviceKind};
+use corewise_machine::CpuSet;
+use corewise_machine::facts::{Device, DeviceKind};
 use roxmltree::Node;
 
 use super::{DEEPEST, cpus, objects};
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn devices_are_at_the_object_around_their_bridges() {
-        let machine = corewise_model::assemble::assemble(facts(EXPORT).unwrap());
+        let machine = corewise_machine::assemble::assemble(facts(EXPORT).unwrap());
         let told: Vec<_> = machine
             .devices
             .iter()
@@ -113,7 +113,7 @@ mod tests {
                 ("eth0 mlx5_0".into(), DeviceKind::Network, Some(1), Some("2,3".into())),
             ]
         );
-        let near = corewise_model::device::near(&machine.devices[1], &machine);
+        let near = corewise_machine::device::near(&machine.devices[1], &machine);
         assert_eq!((near.cpus.to_string(), near.doubt), ("2,3".into(), None));
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::machine::{Processor, System};
+use corewise_machine::machine::{Processor, System};
 
 use crate::logical_processors::relations::GroupMask;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 
 use crate::logical_processors::cpu_sets::CpuSetOf;
 use crate::logical_processors::numbering::Numbering;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use corewise_model::facts::CacheKind;
-use corewise_model::machine::Cache;
-use corewise_model::{CpuSet, Level, Machine};
+use corewise_machine::facts::CacheKind;
+use corewise_machine::machine::Cache;
+use corewise_machine::{CpuSet, Level, Machine};
 
 /// The most cpus of a group.
 const GROUP_CPUS: usize = 64;

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::geometry::{Hierarchy, shapes};
-use corewise_model::stats::random::Random;
+use corewise_machine::random::Random;
 
 fn ray(origin: [f32; 3], towards: [f32; 3]) -> Ray {
     let (origin, towards) = (Vec3A::from_array(origin), Vec3A::from_array(towards));

@@ -1,5 +1,5 @@
-use corewise_model::assemble::assemble;
-use corewise_model::facts::{CpuFacts, MachineFacts, NodeFacts};
+use corewise_machine::assemble::assemble;
+use corewise_machine::facts::{CpuFacts, MachineFacts, NodeFacts};
 
 use super::*;
 

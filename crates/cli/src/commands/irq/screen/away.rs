@@ -1,7 +1,8 @@
 //! The screen of `corewise irq --away-from` and `--near`: what became of each interrupt that went to the cpus, and the way back.
 
-use corewise_model::interrupt::away::Staying;
-use corewise_model::placement::list;
+use corewise_machine::interrupt::away::Staying;
+use corewise_machine::placement::list;
+use corewise_machine::suggested_command;
 
 use super::super::document::{AwayReport, Fate, Listing, MoveReport};
 use super::groups::{Group, Named, groups};
@@ -9,6 +10,7 @@ use super::{cpus, meanings_of};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, count};
 use crate::draw::printable;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{unbroken, wrap};
 
@@ -178,7 +180,7 @@ fn summary(report: &AwayReport, width: usize) -> Vec<Line> {
         (false, 0) => Line::new().plain(format!("None was moved{rest}.")),
         (false, _) => Line::new()
             .plain(format!("{interrupts} moved until the next boot{rest}. To move them back:  "))
-            .strong(unbroken("corewise undo")),
+            .strong(unbroken(&suggestion::typed(&suggested_command::undo()))),
     };
     wrap(&line, width, 2)
 }

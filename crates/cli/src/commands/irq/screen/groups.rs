@@ -1,6 +1,6 @@
 //! Interrupts that are alike but for a number in their names share a row: a drive may have one for each of 128 cpus.
 
-use corewise_model::placement::list;
+use corewise_machine::placement::list;
 
 /// Fewer than this have a row each.
 const FEWEST: usize = 4;

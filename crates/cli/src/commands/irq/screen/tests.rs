@@ -1,16 +1,16 @@
 //! Screens of interrupts: a guest, a server with many queues, an Arm board, and what became of moves.
 
-use corewise_model::CpuSet;
-use corewise_model::interrupt::away::{Move, Staying};
-use corewise_model::interrupt::device::CpuCount;
-use corewise_model::placement::{LeftOut, Reason};
+use corewise_machine::CpuSet;
+use corewise_machine::interrupt::away::{Move, Staying};
+use corewise_machine::interrupt::device::CpuCount;
+use corewise_machine::placement::{LeftOut, Reason};
 use insta::assert_snapshot;
 
 use super::super::document::{AwayReport, Fate, IrqDocument, MoveReport};
 use super::*;
 use crate::draw::fabricated::list;
 use crate::draw::hostile;
-use crate::shell::tip::in_shell;
+use crate::draw::suggestion::in_shell;
 
 fn interrupt(number: u32, name: &str, driver: &str, allowed: &str, now: &str) -> DeviceInterrupt {
     let set = |text: &str| Some(list(text)).filter(|cpus| !cpus.is_empty());
@@ -217,7 +217,7 @@ fn staying(number: u32, name: &str, cpus: &str, mobility: Mobility) -> Staying {
 #[test]
 fn near_a_device_the_reason_and_the_doubt_are_shown() {
     let (listing, report) = every_fate();
-    let near = corewise_model::device::Near {
+    let near = corewise_machine::device::Near {
         cpus: list("4-7"),
         reason: "node 1, as the system reports".into(),
         doubt: Some(

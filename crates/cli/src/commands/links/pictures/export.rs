@@ -55,9 +55,10 @@ fn short(cost: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::CpuSet;
+    use corewise_machine::CpuSet;
+    use corewise_machine::ring::Slots;
     use corewise_model::links::map::{Origin, Provenance, Series, Spoiled};
-    use corewise_model::links::{Links, Slots, What};
+    use corewise_model::links::{Links, What};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use corewise_model::Gap;
+use corewise_machine::{Gap, suggested_command};
 use corewise_model::links::What;
 use corewise_model::links::conclude::{
     CostClass, Filled, Groups, HeldOut, KindConclusions, LinkConclusions, nothing_found,
@@ -19,10 +19,10 @@ use crate::draw::machine::{headline, made_by, model_name};
 use crate::draw::number::{brief, count, decimal, whole};
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{FigurePicture, Story, StoryFigure, StoryPart, paragraphs};
+use crate::draw::suggestion::map_again;
 use crate::draw::survey::{Kept, emulated_remark};
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{glued, unbroken};
-use crate::shell::tip::made_again;
 
 /// The heat map takes this many lines at most.
 const MOST_ROWS: usize = 48;
@@ -34,14 +34,19 @@ const MOST_DOUBTS: usize = 3;
 /// Composes the story of a map, with cpus in the order of their groups or by number.
 pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, by_group: bool) -> Story {
     let remark = remark(conclusions, map.unit);
-    Story::new(made_again(&map.provenance, "links", "import"))
-        .with(Head, opening(map, conclusions, kept))
-        .with(Evidence, costs(map.unit, &conclusions.kinds))
-        .with(Evidence, conclusions.groups.as_ref().map_or_else(Vec::new, group_lines))
-        .with(Evidence, sends(map))
-        .with(Evidence, drawn(map, conclusions, by_group))
-        .with(Answer, meaning(remark.as_deref(), &conclusions.findings, &conclusions.no_difference))
-        .with(Notes, footer(map, conclusions, kept))
+    Story::new(map_again(
+        &map.provenance,
+        suggested_command::links_import,
+        suggested_command::links_simulated,
+        suggested_command::links,
+    ))
+    .with(Head, opening(map, conclusions, kept))
+    .with(Evidence, costs(map.unit, &conclusions.kinds))
+    .with(Evidence, conclusions.groups.as_ref().map_or_else(Vec::new, group_lines))
+    .with(Evidence, sends(map))
+    .with(Evidence, drawn(map, conclusions, by_group))
+    .with(Answer, meaning(remark.as_deref(), &conclusions.findings, &conclusions.no_difference))
+    .with(Notes, footer(map, conclusions, kept))
 }
 
 /// Where it comes from, what is to be known before the first number, and of what it is.

@@ -1,8 +1,9 @@
 //! What a send costs from cpu to cpu, through each channel and queue that was measured, and what padding its slots buys.
 
+use corewise_machine::ring::Slots;
 use corewise_model::links::conclude::Filled;
 use corewise_model::links::map::LinkMap;
-use corewise_model::links::{Pair, Slots, What};
+use corewise_model::links::{Pair, What};
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{decimal, whole};

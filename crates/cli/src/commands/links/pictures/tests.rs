@@ -2,9 +2,9 @@
 
 mod svg;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
+use corewise_machine::random::Random;
 use corewise_model::links::Matrix;
-use corewise_model::stats::random::Random;
 
 use super::Layout;
 use crate::draw::fabricated::list;

@@ -1,5 +1,6 @@
 //! What changed between two maps of memory.
 
+use corewise_machine::suggested_command;
 use corewise_model::memory::compare::MemoryChange;
 
 use super::some;
@@ -17,7 +18,7 @@ pub fn comparison(numbers: [i64; 2], changes: &[MemoryChange]) -> Story {
         changed.len(),
         count(changes.len(), "number")
     );
-    let told = Story::new(format!("corewise history compare {before} {after}"))
+    let told = Story::new(suggested_command::history_compare([before, after]))
         .with(StoryRole::Answer, vec![Line::new().strong(head).hanging(2)]);
     if changed.is_empty() { told } else { told.with(StoryRole::Evidence, vec![table(&changed).into()]) }
 }

@@ -1,6 +1,6 @@
 //! What each group of cpus pays for each node, in rows, and as heat maps: latency, and the bandwidth of all its cores.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::memory::conclude::{Cost, MemoryConclusions, Stream};
 use corewise_model::memory::{MemoryMap, Operation};
 

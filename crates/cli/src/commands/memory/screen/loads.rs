@@ -1,6 +1,6 @@
 //! The latency of one cpu while others load the same node.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::memory::conclude::{Load, LoadPoint};
 
 use super::{interval, some};

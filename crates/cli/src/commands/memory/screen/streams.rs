@@ -1,9 +1,9 @@
 //! How fast cores stream, by who streams from whose memory.
 
+use corewise_machine::{CpuSet, Level};
 use corewise_model::memory::conclude::{Cost, MemoryConclusions, Stream};
 use corewise_model::memory::{MemoryMap, Operation};
 use corewise_model::stats::order::median;
-use corewise_model::{CpuSet, Level};
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::brief;

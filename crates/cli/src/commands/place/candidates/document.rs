@@ -1,7 +1,7 @@
 //! The JSON document.
 
-use corewise_model::Machine;
-use corewise_model::placement::plan::Plan;
+use corewise_machine::Machine;
+use corewise_machine::placement::plan::Plan;
 use schemars::JsonSchema;
 use serde::Serialize;
 

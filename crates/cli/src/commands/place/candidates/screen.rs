@@ -1,8 +1,8 @@
 //! The screen of `corewise place --candidates`: which placements are worth trying, why, and how many others each stands for.
 
-use corewise_model::Machine;
-use corewise_model::machine_file::Description;
-use corewise_model::placement::plan::{Candidate, Count, Plan};
+use corewise_machine::Machine;
+use corewise_machine::machine_file::Description;
+use corewise_machine::placement::plan::{Candidate, Count, Plan};
 
 use crate::draw::machine::{headline, numbering};
 use crate::draw::number::{count, whole};

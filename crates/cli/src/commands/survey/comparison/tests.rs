@@ -1,8 +1,8 @@
 //! Screens of `corewise history compare` of two surveys.
 
+use corewise_machine::{CpuSet, Gap};
 use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Quantity, Subject};
 use corewise_model::links::Relation;
-use corewise_model::{CpuSet, Gap};
 use insta::assert_snapshot;
 
 use super::story;

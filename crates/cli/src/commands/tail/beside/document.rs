@@ -1,8 +1,8 @@
 //! The JSON document.
 
+use corewise_machine::event::EventSource;
+use corewise_machine::{CpuSet, Gap};
 use corewise_model::beside::Seen;
-use corewise_model::stall::EventSource;
-use corewise_model::{CpuSet, Gap};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,11 +1,11 @@
 //! The JSON document.
 
-use corewise_model::device::findings::interrupts_of;
-use corewise_model::device::{Near, near};
-use corewise_model::facts::Device;
+use corewise_machine::device::{Near, near};
+use corewise_machine::facts::Device;
+use corewise_machine::interrupt::device::DeviceInterrupt;
+use corewise_machine::{CpuSet, Machine};
+use corewise_model::device_findings::interrupts_of;
 use corewise_model::finding::Finding;
-use corewise_model::interrupt::device::DeviceInterrupt;
-use corewise_model::{CpuSet, Machine};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,9 +1,10 @@
 //! The screen of `corewise topology --devices`: devices under the part of the machine that they are at.
 
-use corewise_model::facts::Link;
+use corewise_machine::facts::Link;
+use corewise_machine::placement::describe;
+use corewise_machine::suggested_command;
+use corewise_machine::{CpuSet, Level, Machine};
 use corewise_model::finding::Finding;
-use corewise_model::placement::describe;
-use corewise_model::{CpuSet, Level, Machine};
 
 use super::document::PlacedDevice;
 use crate::draw::findings::numbered;
@@ -11,9 +12,9 @@ use crate::draw::grid::{Column, Grid};
 use crate::draw::machine::headline;
 use crate::draw::number::{ABSENT, decimal};
 use crate::draw::story::lines;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::{unbroken, wrap};
-use crate::shell::tip::in_shell;
 
 /// Up to so many devices are shown; virtual functions can be thousands.
 const MOST_ROWS: usize = 64;
@@ -144,7 +145,7 @@ fn worth_changing(findings: &[Finding], width: usize) -> Vec<Line> {
 fn next(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
     let is_apart = |placed: &&PlacedDevice<'_>| placed.near.is_known && placed.near.cpus != machine.online;
     let Some(first) = devices.iter().find(is_apart) else { return Vec::new() };
-    let command = format!("corewise try --near {} -- ./app", in_shell(&first.device.title()));
+    let command = suggestion::typed(&suggested_command::try_near(&first.device.title()));
     let line = Line::new().plain("Next, to measure whether near matters to a program:  ").strong(unbroken(&command));
     wrap(&line, width, 2)
 }

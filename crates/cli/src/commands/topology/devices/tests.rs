@@ -1,9 +1,9 @@
 //! Screens of devices: good reports, contradicting ones and none; findings; narrow terminals.
 
-use corewise_model::Machine;
-use corewise_model::device::findings::findings;
-use corewise_model::facts::{Device, DeviceKind, Link};
-use corewise_model::interrupt::device::{DeviceInterrupt, Mobility};
+use corewise_machine::Machine;
+use corewise_machine::facts::{Device, DeviceKind, Link};
+use corewise_machine::interrupt::device::{DeviceInterrupt, Mobility};
+use corewise_model::device_findings::findings;
 use insta::assert_snapshot;
 
 use super::document::PlacedDevice;
@@ -45,7 +45,7 @@ fn interrupt(number: u32, name: &str, address: &str, effective: &str) -> DeviceI
 
 fn machine(devices: Vec<Device>) -> Machine {
     let machine = ryzen_9950x3d();
-    let nodes = machine.llcs.iter().zip(0..).map(|(llc, number)| corewise_model::machine::Node {
+    let nodes = machine.llcs.iter().zip(0..).map(|(llc, number)| corewise_machine::machine::Node {
         number,
         cpus: llc.cpus.clone(),
         ..Default::default()

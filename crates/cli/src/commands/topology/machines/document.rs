@@ -1,6 +1,6 @@
 //! The JSON document.
 
-use corewise_model::machine_file::{Description, MachineFile};
+use corewise_machine::machine_file::{Description, MachineFile};
 use schemars::JsonSchema;
 use serde::Serialize;
 

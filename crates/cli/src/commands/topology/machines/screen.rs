@@ -1,7 +1,10 @@
 //! The list of the machines that the program holds, and what a machine file says of itself.
 
+use corewise_machine::suggested_command;
+
 use super::document::MachinesEntry;
 use crate::draw::number::count;
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 
@@ -19,8 +22,9 @@ pub fn screen(entries: &[MachinesEntry], width: usize) -> Screen {
             2,
         ));
     }
-    let use_one =
-        Line::new().plain("Show one, by its name or a part of it:  ").strong("corewise topology --machine 2990wx");
+    let use_one = Line::new()
+        .plain("Show one, by its name or a part of it:  ")
+        .strong(suggestion::typed(&suggested_command::topology_of("2990wx")));
     screen.block(wrap(&use_one, width, 2));
     screen
 }

@@ -8,6 +8,7 @@ use corewise_keep::Scope;
 use corewise_lab::experiment::Ended;
 use corewise_lab::experiment::live::LiveRunner;
 use corewise_lab::session::Progress;
+use corewise_machine::suggested_command;
 use corewise_model::keep::{Fit, Match, Process};
 use corewise_model::trial::{Arm, Experiment, Live, LiveProcess, SlotLength, Workload, wash_out_s};
 use corewise_sys::change::Journal;
@@ -17,6 +18,7 @@ use corewise_sys::processes::Facts;
 use super::super::task::LiveTask;
 use crate::draw::number::duration;
 use crate::draw::printable::named;
+use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::numbers::check_numbers;
 use crate::shell::progress::Bar;
@@ -58,8 +60,10 @@ pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, Failure> {
 }
 
 fn nothing(what: &str) -> Failure {
-    Failure::unavailable(format!("there is no {what} that can be placed"))
-        .next("`corewise keep why PID` shows what a process has, and what limits it.")
+    Failure::unavailable(format!("there is no {what} that can be placed")).next(format!(
+        "{} shows what a process has, and what limits it.",
+        suggestion::mention(&suggested_command::keep_why("PID"))
+    ))
 }
 
 /// The processes of an experiment as they are now; those that descend from others among them come with these.
@@ -174,17 +178,21 @@ pub fn find_slot(
 /// "slots of 0.3 s, each after 0.1 s that do not count; …".
 pub fn found_in_words(found: &SlotLength) -> String {
     let seconds = |seconds: f64| duration(seconds * 1e9);
+    let noise = match found.noise {
+        Some(noise) => format!("with nothing changed two slots in a row differ by {:.1} %", 100.0 * noise),
+        None => "too little was read to tell by how much two of them differ".to_owned(),
+    };
     format!(
-        "note: slots of {}, each after {} that do not count; with nothing changed two slots in a row differ by {:.1} %",
+        "note: slots of {}, each after {} that do not count; {noise}",
         seconds(found.slot_s),
         seconds(wash_out_s(found.slot_s)),
-        100.0 * found.noise,
     )
 }
 
 fn not_begun(ended: Ended) -> Failure {
     match ended {
         Ended::Stopped => Failure::new(Exit::Interrupted, "nothing was tried: it was ended before the first slot"),
+        Ended::OutOfTime => Failure::unavailable("nothing was tried: the budget ended before the first slot"),
         Ended::Gone(why) => Failure::unavailable(why).next("Nothing was changed."),
     }
 }

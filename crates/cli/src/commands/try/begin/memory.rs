@@ -1,9 +1,9 @@
 //! Placements with memory policies: crossed only as far as what they come to differs.
 
 use corewise_lab::placing::memory_to_try;
-use corewise_model::placement::memory::{MemoryPolicy, Mode, comes_to, policies_to_try};
+use corewise_machine::placement::memory::{MemoryPolicy, Mode, comes_to, policies_to_try};
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::trial::{Arm, ArmMemory, MEMORY_SIGN};
-use corewise_model::{CpuSet, Machine};
 use corewise_sys::memory_policy;
 
 use crate::draw::printable::named;

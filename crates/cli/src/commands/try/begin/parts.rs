@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicBool;
 use corewise_lab::experiment::parts::{PartsRunner, Trouble};
 use corewise_lab::experiment::process::ProcessRunner;
 use corewise_lab::placing::{memory_to_try, refuse_named};
+use corewise_machine::placement::plan::{USUAL_MOST, plan_roles};
+use corewise_machine::placement::roles::PlacedRole;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::links::{LinkMap, Matrix};
-use corewise_model::placement::plan::{USUAL_MOST, plan_roles};
-use corewise_model::placement::roles::PlacedRole;
 use corewise_model::trial::{Arm, Experiment, LOAD, Parts, RolePlace, Workload};
-use corewise_model::{CpuSet, Machine};
 use corewise_sys::change::Journal;
 
 use crate::draw::printable::named;
@@ -77,7 +77,7 @@ pub fn planned(parts: &Parts, machine: &Machine, settings: &Settings) -> Vec<Arm
     let reachable = reachable_here(machine);
     let known = (busiest(machine, settings), cost);
     let candidates = plan_roles(machine, &reachable, roles.len(), known, USUAL_MOST);
-    let each = |candidate: corewise_model::placement::plan::RoleCandidate| {
+    let each = |candidate: corewise_machine::placement::plan::RoleCandidate| {
         let place = |(role, (expression, cpus)): (&&str, (String, CpuSet))| RolePlace {
             role: (*role).to_owned(),
             expression,

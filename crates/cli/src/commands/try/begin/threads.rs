@@ -1,9 +1,9 @@
 //! The arms of an experiment with numbers of threads: each left to the operating system, or pinned to as many cpus.
 
+use corewise_machine::placement::plan::spread_out;
+use corewise_machine::{CpuSet, Machine};
 use corewise_model::experiment::{Cell, arrange};
-use corewise_model::placement::plan::spread_out;
 use corewise_model::trial::Arm;
-use corewise_model::{CpuSet, Machine};
 
 use crate::commands::r#try::arguments::Pinned;
 use crate::commands::r#try::task::ThreadTable;

@@ -1,11 +1,12 @@
 //! The command that makes an experiment again: one that says everything where a line can, so that it works in any history.
 
+use corewise_machine::suggested_command;
 use corewise_model::experiment::{Policy, What};
 use corewise_model::trial::{Experiment, Metric};
 
 use super::Shown;
 use super::gain::percent;
-use crate::shell::tip::words_in_shell;
+use crate::draw::suggestion::words_in_shell;
 
 /// The command. Services, running processes and numbers of threads are in the history alone.
 pub fn command(shown: Shown<'_>) -> String {
@@ -15,9 +16,9 @@ pub fn command(shown: Shown<'_>) -> String {
         && workload.thread_roles.is_empty()
         && arms.iter().all(|arm| arm.threads.is_none());
     if let Some(number) = shown.stored.filter(|_| !is_whole || shown.experiment.stretch.is_some()) {
-        return format!("corewise try --again {number}");
+        return suggested_command::try_again(number).line();
     }
-    let mut words: Vec<String> = ["corewise", "try"].map(str::to_owned).into();
+    let mut words: Vec<String> = Vec::new();
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
     arms.iter().skip(1).for_each(|arm| add("--on", arm.name.clone()));
     if !workload.metric.is_wall_time() {
@@ -56,9 +57,7 @@ pub fn command(shown: Shown<'_>) -> String {
     if !workload.metric.is_wall_time() {
         words.push(if workload.metric.higher_is_better { "--higher" } else { "--lower" }.to_owned());
     }
-    words.push("--".to_owned());
-    words.extend(workload.command.iter().cloned());
-    words_in_shell(words)
+    words_in_shell(suggested_command::try_with(&words, &workload.command).words())
 }
 
 /// A metric as it is typed.
@@ -73,10 +72,10 @@ fn typed(metric: &Metric) -> String {
 
 #[cfg(test)]
 mod tests {
-    use corewise_model::CpuSet;
+    use corewise_machine::{CpuSet, generate};
+    use corewise_model::Artifact as _;
     use corewise_model::conducted::Conducted;
     use corewise_model::trial::{Arm, Workload};
-    use corewise_model::{Artifact as _, simulate};
 
     use super::*;
 
@@ -97,7 +96,7 @@ mod tests {
             corewise: String::new(),
             started_unix_ms: 0,
             seed: 1,
-            machine: simulate::machine(2, false, &[]),
+            machine: generate::machine(2, false, &[]),
             workload,
             arms,
             policy: Policy { margin: 0.05, what: What::Mean, ..Policy::default() },
@@ -107,14 +106,8 @@ mod tests {
         };
         let made = Conducted { experiment, trials: Vec::new() };
         let standing = made.conclude().standing;
-        let shown = Shown {
-            experiment: &made.experiment,
-            trials: &[],
-            standing: &standing,
-            threads: None,
-            stored: Some(7),
-            named_store: None,
-        };
+        let shown =
+            Shown { experiment: &made.experiment, trials: &[], standing: &standing, threads: None, stored: Some(7) };
         assert_eq!(
             command(shown),
             "corewise try --on 'all - core:0' --metric 'fps=([0-9]+) frames' --timeout 30s --what mean --margin 5% --higher -- ./game 'two words'"

@@ -1,23 +1,27 @@
 //! The verdict in one sentence, and how to apply it.
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
+use corewise_machine::placement::Name;
+use corewise_machine::placement::memory::Mode;
+use corewise_machine::placement::notation::{Notation, print};
+use corewise_machine::suggested_command;
 use corewise_model::experiment::{
     ArmStanding, ArmState, ArmVerdict, Doubt, Effect, GuardStanding, GuardVerdict, OutReason, Verdict, What,
 };
-use corewise_model::placement::Name;
-use corewise_model::placement::memory::Mode;
-use corewise_model::placement::notation::{Notation, print};
+use corewise_model::quantity::QuotedQuantity;
 use corewise_model::trial::{Arm, ArmMemory, Live};
 
 use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
 use super::parts;
 use super::questions::{against, place_of, slow};
+use super::standings::significant;
 use super::{Shown, in_a_shell};
 use crate::draw::number::count;
-use crate::draw::printable::named;
+use crate::draw::printable::{named, printable};
+use crate::draw::suggestion;
+use crate::draw::suggestion::in_shell;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
-use crate::shell::tip::in_shell;
 
 /// The largest margin that can be asked for.
 const MOST_MARGIN: f64 = 0.5;
@@ -246,6 +250,21 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
             format!("The OS default failed {}, so there is nothing to compare with.", count(*failures as usize, "time"))
         }
         Doubt::CoarseMetric { step } => coarse(shown, *step),
+        Doubt::ConstantMetric { run } => format!(
+            "{} is {} in every run, so it measures nothing here{}. Use a metric that the work changes.",
+            named(&shown.experiment.workload.metric.name),
+            run.quantity,
+            quoted(": ", run),
+        ),
+        Doubt::FarApartMetric { times, least, greatest } => format!(
+            "The values of {} are {}x apart in runs that took about the same time: {}{} and {}{}. Check that they say the same, and in one unit.",
+            named(&shown.experiment.workload.metric.name),
+            significant(*times),
+            least.quantity,
+            quoted(" in ", least),
+            greatest.quantity,
+            quoted(" in ", greatest),
+        ),
         Doubt::CarryOver(carry) => format!(
             "Runs after {} are {} {}: it leaves an effect behind, such as heat or a full cache.",
             name(carry.after_arm),
@@ -263,6 +282,11 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
     }
 }
 
+/// The line of a run in quotation marks, with what joins it; empty if it was read in none.
+fn quoted(joint: &str, run: &QuotedQuantity) -> String {
+    if run.line.is_empty() { String::new() } else { format!("{joint}\"{}\"", printable(&run.line)) }
+}
+
 /// The commands that put a winner in force, one line each.
 pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     let (Verdict::Wins { .. }, Some((arm, _))) = (&shown.standing.verdict, shown.winner()) else {
@@ -277,7 +301,11 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
         return apply_with_memory(arm, memory, &command);
     }
     if arm.at_full_speed {
-        return vec![Line::new().plain("    ").strong(format!("corewise run --on all --full-speed -- {command}"))];
+        return vec![
+            Line::new()
+                .plain("    ")
+                .strong(format!("{} {command}", suggestion::typed(&suggested_command::run_at_full_speed(&[])))),
+        ];
     }
     let Some(cpus) = &arm.cpus else { return Vec::new() };
     if let Some(live) = &shown.experiment.workload.live {
@@ -288,7 +316,7 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
         let lines = print(notation, cpus, &cpus.iter().collect::<Vec<_>>(), machine);
         lines.into_iter().find_map(|line| line.text.filter(|_| !line.secondary))
     };
-    let mut lines = vec![format!("corewise run --on {} -- {command}", in_shell(&arm.name))];
+    let mut lines = vec![suggestion::run_line(&arm.name, None, None, &command)];
     if Notation::of_shell(machine) == Notation::Taskset {
         lines.extend(text(Notation::Taskset).map(|taskset| format!("{taskset} {command}")));
         lines.extend(text(Notation::Systemd).map(|unit| format!("{unit}    (systemd)")));
@@ -300,8 +328,7 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
 /// The same with a memory policy: other tools write cpus and nodes apart.
 fn apply_with_memory(arm: &Arm, memory: &ArmMemory, command: &str) -> Vec<Line> {
     let on = if arm.cpus.is_some() { arm.placement() } else { Name::All.word() };
-    let mut lines =
-        vec![format!("corewise run --on {} --memory {} -- {command}", in_shell(on), in_shell(&memory.policy))];
+    let mut lines = vec![suggestion::run_line(on, Some(&memory.policy), None, command)];
     let numactl = memory.mode().map(|mode| match mode {
         Mode::Local => "--localalloc".to_owned(),
         Mode::Bind => format!("--membind={}", memory.nodes),
@@ -317,19 +344,13 @@ fn apply_with_memory(arm: &Arm, memory: &ArmMemory, command: &str) -> Vec<Line> 
 
 /// The same for running processes: a rule that holds for those to come, and what places these now.
 fn apply_live(shown: Shown<'_>, live: &Live, cpus: &CpuSet) -> Vec<Line> {
-    let rule = shown.stored.map(|number| {
-        let matches = live.matches.iter().map(|text| format!(" --match {}", in_shell(text)));
-        format!("corewise keep add --from {number}{}{}", matches.collect::<String>(), store(shown))
-    });
+    let rule =
+        shown.stored.map(|number| suggestion::typed(&suggested_command::keep_add_winner_for(number, &live.matches)));
     let units = live.matches.iter().filter_map(|text| text.strip_prefix("unit="));
     let units = units.map(|unit| format!("systemctl set-property {} AllowedCPUs={cpus}", in_shell(unit)));
     let now =
         live.processes.iter().map(|process| format!("taskset --all-tasks --cpu-list --pid {cpus} {}", process.id));
     rule.into_iter().chain(units).chain(now).map(|line| Line::new().plain("    ").strong(line)).collect()
-}
-
-fn store(shown: Shown<'_>) -> String {
-    shown.named_store.map_or_else(String::new, |store| format!(" --store {}", in_shell(&store.to_string_lossy())))
 }
 
 /// What to type where more runs may decide it.
@@ -338,10 +359,9 @@ pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
         return None;
     }
     let number = shown.stored?;
-    let store = store(shown);
     let command = match &shown.experiment.suite {
-        Some(_) => format!("corewise try --suite SUITE --resume{store}"),
-        None => format!("corewise try --resume={number}{store}"),
+        Some(_) => suggested_command::try_suite_resume(),
+        None => suggested_command::try_resume(number),
     };
-    Some(Line::new().plain("    ").strong(command))
+    Some(Line::new().plain("    ").strong(suggestion::typed(&command)))
 }

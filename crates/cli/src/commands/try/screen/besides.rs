@@ -1,8 +1,9 @@
 //! What differs besides between the winner and the operating system's choice, and what a user has to know of the runs.
 
+use corewise_machine::suggested_command;
 use corewise_model::experiment::{GuardStanding, GuardVerdict, Verdict};
 use corewise_model::stats::order::{apart, median, median_interval};
-use corewise_model::trial::{Live, Metric, Observed, Outcome, Stretch, Trial, worse_s};
+use corewise_model::trial::{FirstRun, Live, Metric, Observed, Outcome, Stretch, Trial, compare_first_run, worse_s};
 
 use super::Shown;
 use super::gain::{gain, interval, percent};
@@ -10,6 +11,7 @@ use super::questions;
 use super::standings::significant;
 use crate::draw::number::{bytes, count, duration};
 use crate::draw::printable::{last_lines, named};
+use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
@@ -177,9 +179,9 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     let own = counted.iter().filter(is_own).count();
     if own > 0 {
         lines.push(warn(&format!(
-            "the program set its own cpus in {}, so the placement did not hold there (`corewise run --enforce` resets \
-                it).",
-            count(own, "run")
+            "the program set its own cpus in {}, so the placement did not hold there ({} resets it).",
+            count(own, "run"),
+            suggestion::mention(&suggested_command::run_enforced())
         )));
     }
     let left = how_many(|observed| observed.left_behind > 0);
@@ -196,7 +198,9 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
         lines.extend(slots(shown, live).iter().map(|text| warn(text)));
         return lines;
     }
-    let repeats = counted.iter().map(|trial| trial.repeats).max().unwrap_or(1);
+    lines.extend(first_run(shown).iter().map(|text| warn(text)));
+    let fewest = counted.iter().map(|trial| trial.repeats).min().unwrap_or(1);
+    let most = counted.iter().map(|trial| trial.repeats).max().unwrap_or(1);
     if let Some(stretch) = shown.experiment.stretch {
         let of = stretch.of.map_or(String::new(), |number| format!(" It confirms experiment {number}."));
         lines.push(warn(&format!(
@@ -204,13 +208,35 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
             count(stretch.runs as usize, "run"),
             stretch.skipped
         )));
-    } else if repeats > 1 {
+    } else if most > 1 {
+        let range = if fewest < most { format!("{fewest} to ") } else { String::new() };
         lines.push(warn(&format!(
-            "the command is short, so each trial is the mean of {} in a row.",
-            count(repeats as usize, "run")
+            "the command is short, so each trial is the mean of {range}{} in a row.",
+            count(most as usize, "run")
         )));
     }
     lines
+}
+
+/// Says that the first run of a placement took much longer than the later ones, or much shorter, and so did other work.
+fn first_run(shown: Shown<'_>) -> Option<String> {
+    let FirstRun { arm, is_first_of_all, ratio } = compare_first_run(shown.trials)?;
+    let place = match shown.experiment.arms.get(arm) {
+        Some(placement) if !is_first_of_all => format!(" with {}", named(&placement.spoken())),
+        _ => String::new(),
+    };
+    Some(match ratio >= 1.0 {
+        true => format!(
+            "the first run{place} took {}x as long as the later ones. If it left them nothing to do, as a build does, let the command undo that: \
+                -- sh -c 'make clean && make'.",
+            significant(ratio)
+        ),
+        false => format!(
+            "the later runs{place} took {}x as long as the first one. If it had nothing to do, or the program does more each time, let the command \
+                begin anew in each run.",
+            significant(ratio.recip())
+        ),
+    })
 }
 
 /// What slots of running processes can show, and what they cost.

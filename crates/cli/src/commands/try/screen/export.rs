@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use corewise_model::trial::{Outcome, Trial};
+use corewise_model::quantity::{MeasuredQuantity, QuantityUnit};
+use corewise_model::trial::{Metric, Outcome, Trial, metric_units};
 
 use super::Shown;
 use crate::draw::csv as comma;
@@ -11,7 +12,7 @@ use crate::draw::csv as comma;
 pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
                          peak_memory_bytes,voluntary_switches,involuntary_switches,minor_faults,major_faults,migrations,gigahertz,\
                          used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads,guards,\
-                         gigahertz_is_estimate,warm_up";
+                         gigahertz_is_estimate,warm_up,unit";
 
 /// Every run as a line of comma-separated values, with a line of names (RFC 4180); the caveats stand in the first run's last value.
 pub fn csv(shown: Shown<'_>, notes: &[String]) -> String {
@@ -27,6 +28,7 @@ pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
     let arm = &shown.experiment.arms[trial.arm];
     let seen = &trial.observed;
     let some = |value: Option<String>| value.unwrap_or_default();
+    let units = metric_units(shown.experiment, shown.trials);
     let (value, failure) = match &trial.outcome {
         Outcome::Value(value) => (value.to_string(), String::new()),
         Outcome::Failed { why, .. } => (String::new(), comma::text(why)),
@@ -61,17 +63,20 @@ pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
         seen.left_behind.to_string(),
         seen.output_bytes.to_string(),
         some(arm.threads.map(|threads| threads.to_string())),
-        comma::text(&guards(shown, trial)),
+        comma::text(&guards(shown, trial, &units[1..])),
         some(seen.gigahertz.map(|_| seen.gigahertz_is_estimate.to_string())),
         (trial.block == 0).to_string(),
+        comma::text(&units[0].to_string()),
     ];
     fields.join(",")
 }
 
-/// "errors=0;p99=12.5"; a guard that is not in what the run wrote has no value.
-fn guards(shown: Shown<'_>, trial: &Trial) -> String {
-    let each = shown.experiment.workload.guards.iter().zip(&trial.guards);
-    let told = each
-        .map(|(guard, value)| format!("{}={}", guard.name, value.map(|value| value.to_string()).unwrap_or_default()));
-    told.collect::<Vec<_>>().join(";")
+/// "errors=0;p99=12.5 ms"; a guard that is not in what the run wrote has no value.
+fn guards(shown: Shown<'_>, trial: &Trial, units: &[QuantityUnit]) -> String {
+    let each = shown.experiment.workload.guards.iter().zip(&trial.guards).zip(units);
+    let entry = |((guard, value), unit): ((&Metric, &Option<f64>), &QuantityUnit)| {
+        let value = value.map(|value| MeasuredQuantity { value, unit: unit.clone() }.to_string());
+        format!("{}={}", guard.name, value.unwrap_or_default())
+    };
+    each.map(entry).collect::<Vec<_>>().join(";")
 }

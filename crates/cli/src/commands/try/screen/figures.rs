@@ -8,7 +8,7 @@ use corewise_model::trial::{Outcome, Trial};
 use super::Shown;
 use crate::draw::number::brief;
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
-use crate::draw::printable::named;
+use crate::draw::printable::{named, printable};
 use crate::draw::story::StoryFigure;
 
 /// The differences of so many candidates can be distinguished in one figure: the best.
@@ -113,7 +113,12 @@ pub fn runs(shown: Shown<'_>) -> Option<StoryFigure> {
             .collect(),
     };
     let metric = &shown.experiment.workload.metric;
-    let what = if metric.is_wall_time() { "seconds a run".to_owned() } else { named(&metric.name) };
+    let of_metric = shown.unit();
+    let what = match () {
+        () if metric.is_wall_time() => "seconds a run".to_owned(),
+        () if of_metric.is_bare() => named(&metric.name),
+        () => format!("{}, {}", named(&metric.name), printable(&of_metric.to_string())),
+    };
     let plot = Plot {
         title: "Every run over time".to_owned(),
         subtitle: format!("{what}; {} is better", if metric.higher_is_better { "more" } else { "less" }),

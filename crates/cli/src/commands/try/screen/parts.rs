@@ -1,17 +1,17 @@
 //! Parts: what was started beside the load, where each role stands, and the lines that put a winner in force: commands, drop-ins of systemd
 //! units, a fragment of a compose file.
 
-use corewise_model::CpuSet;
-use corewise_model::placement::Name;
-use corewise_model::placement::memory::Mode;
+use corewise_machine::CpuSet;
+use corewise_machine::placement::Name;
+use corewise_machine::placement::memory::Mode;
 use corewise_model::trial::{Arm, ArmMemory, LOAD, Live, MEMORY_SIGN, Parts, REST, ThreadRole};
 
 use super::{Shown, in_a_shell};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::printable::named;
 use crate::draw::story::StoryPart;
+use crate::draw::suggestion::{self, in_shell};
 use crate::draw::text::Line;
-use crate::shell::tip::in_shell;
 
 /// A part that has a placement or a memory policy.
 struct Part<'a> {
@@ -92,8 +92,7 @@ fn part<'a>(arm: &'a Arm, role: &'a str, command: String) -> Part<'a> {
 }
 
 fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
-    let (on, command) = (part.on, &part.command);
-    let memory = part.memory.map_or_else(String::new, |memory| format!(" --memory {}", in_shell(&memory.policy)));
+    let memory = part.memory.map(|memory| &memory.policy[..]);
     // Threads have a role in services alone.
     let roles = shown.experiment.workload.thread_roles.iter().filter(|_| part.role != LOAD);
     let roles: Vec<(String, &CpuSet)> = roles
@@ -103,13 +102,13 @@ fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
         })
         .collect();
     let (Some(cpus), false) = (part.cpus, roles.is_empty()) else {
-        return format!("corewise run --on {}{memory} -- {command}", in_shell(on));
+        return suggestion::run_line(part.on, memory, None, &part.command);
     };
     // Roles of threads have to be inside the cpus of the program.
     let all = roles.iter().fold(cpus.clone(), |all, (_, placed)| all.union(placed));
     let rest = format!("{}=.*:{cpus}", part.role);
     let roles: Vec<String> = roles.into_iter().map(|(text, _)| text).chain(std::iter::once(rest)).collect();
-    format!("corewise run --on {all}{memory} --roles {} -- {command}", in_shell(&roles.join(",")))
+    suggestion::run_line(&all.to_string(), memory, Some(&roles.join(",")), &part.command)
 }
 
 /// What places the threads of running processes now, the rest first: each role's are found by their names.

@@ -1,13 +1,14 @@
 //! The table of the placements: runs, median, effect, interval, verdict.
 
-use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, OutReason, Policy, Verdict, What};
+use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Doubt, OutReason, Policy, Verdict, What};
+use corewise_model::quantity::QuantityUnit;
 use corewise_model::trial::Metric;
 
 use super::Shown;
 use super::gain::{gain_in, interval_in, percent};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, decimal, duration};
-use crate::draw::printable::{bounded, named};
+use crate::draw::printable::{bounded, named, printable};
 use crate::draw::text::{Line, Tone};
 
 /// The columns of an interval's bar.
@@ -20,6 +21,8 @@ const SHORTEST_NAME: usize = 12;
 const SHORTEST_NAME_OF_ROLES: usize = 34;
 /// A metric's name takes no more columns above its medians.
 const LONGEST_UNIT: usize = 14;
+/// A unit takes no more columns behind a number, the space in front among them.
+const LONGEST_SUFFIX: usize = 11;
 
 /// The table, the best first.
 pub fn standings(shown: Shown<'_>) -> Grid {
@@ -121,13 +124,19 @@ fn cost(shown: Shown<'_>, standing: &ArmStanding) -> Option<String> {
 
 /// The metric's value as it is judged, as a person reads it.
 pub fn value(shown: Shown<'_>, x: f64) -> String {
-    metric_value(&shown.experiment.workload.metric, x)
+    metric_value(&shown.experiment.workload.metric, &shown.unit(), x)
 }
 
 /// A metric's value as it is judged, as a person reads it.
-pub fn metric_value(metric: &Metric, x: f64) -> String {
+pub fn metric_value(metric: &Metric, unit: &QuantityUnit, x: f64) -> String {
     let value = metric.value(x);
-    if metric.is_wall_time() { duration(value * 1e9) } else { significant(value) }
+    if metric.is_wall_time() { duration(value * 1e9) } else { significant(value) + &shown_unit(unit) }
+}
+
+/// A unit behind a number; a label, which the name is nearly always enough for, is left out if it is long.
+fn shown_unit(unit: &QuantityUnit) -> String {
+    let text = printable(&unit.suffix());
+    if text.chars().count() > LONGEST_SUFFIX { String::new() } else { text }
 }
 
 /// At least three digits that mean something.
@@ -162,6 +171,7 @@ fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
         ArmVerdict::Worse => return Line::new().with(Tone::Warn, "worse"),
         ArmVerdict::NotBetterByMargin => format!("not {margin} better"),
         ArmVerdict::Failed => return Line::new().with(Tone::Warn, "failed"),
+        ArmVerdict::Undecided if is_constant(shown) => "no measurement".to_owned(),
         ArmVerdict::Undecided => match standing.state {
             ArmState::Out { why: OutReason::BehindLeader, .. } => "behind, given up".to_owned(),
             ArmState::Out { why: OutReason::NotBetterByMargin, .. } => "numbers too coarse".to_owned(),
@@ -169,6 +179,10 @@ fn verdict(shown: Shown<'_>, standing: &ArmStanding, is_chosen: bool) -> Line {
         },
     };
     Line::new().faint(text)
+}
+
+fn is_constant(shown: Shown<'_>) -> bool {
+    shown.standing.checks.doubts.iter().any(|doubt| matches!(doubt, Doubt::ConstantMetric { .. }))
 }
 
 /// How far the bars reach to either side.

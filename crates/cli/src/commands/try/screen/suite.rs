@@ -6,6 +6,7 @@ mod tests;
 
 use std::fmt::Write as _;
 
+use corewise_machine::suggested_command;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::{ArmVerdict, MeanEffect};
 use corewise_model::suite::Suite;
@@ -23,9 +24,9 @@ use crate::draw::number::{count, when};
 use crate::draw::printable::{last_lines, named};
 use crate::draw::story::StoryRole::{Answer, Context, Evidence, Notes};
 use crate::draw::story::{Story, paragraphs};
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
-use crate::shell::tip::words_in_shell;
 
 /// So many lines of what failed are shown.
 const SHOWN_LINES: usize = 5;
@@ -42,9 +43,9 @@ fn proven_arrow(proven: Proven) -> Line {
 
 /// Composes the story of the session of a suite.
 pub fn story(shown: &Results<'_>) -> Story {
-    let placements = shown.arms.iter().skip(1).flat_map(|arm| ["--on", arm.name.as_str()]);
-    let command = ["corewise", "try", "--suite", shown.suite.name.as_str()].into_iter().chain(placements);
-    Story::new(words_in_shell(command))
+    let placements: Vec<String> = shown.arms.iter().skip(1).map(|arm| arm.name.clone()).collect();
+    let command = suggested_command::try_suite(&shown.suite.name, &placements);
+    Story::new(words_in_shell(command.words()))
         .with(Answer, paragraphs(sentences(shown), 2))
         .with_titled(Evidence, "Benchmarks", vec![table(shown).into()])
         .with(Evidence, clock::table(shown))

@@ -2,7 +2,7 @@
 
 mod live;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::{Policy, Race, Standing};
 use corewise_model::simulate::noise::RunNoise;
@@ -90,7 +90,6 @@ impl Made {
             standing: &self.standing,
             threads: None,
             stored: Some(3),
-            named_store: None,
         };
         story(shown, Vec::new()).at(width).plain()
     }
@@ -293,9 +292,7 @@ fn no_name_steers_hides_or_computes_in_any_form() {
             }
             for Conducted { experiment, trials } in hostile::copies(&conducted) {
                 let (experiment, trials, standing) = (&experiment, &trials[..], &standing);
-                let store = std::path::PathBuf::from(&experiment.arms[1].name);
-                let named_store = Some(store.as_path());
-                let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3), named_store };
+                let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
                 let told = story(shown, Vec::new());
                 hostile::check_story(&told);
                 hostile::check_csv(&csv(shown, &told.notes()));
@@ -322,7 +319,7 @@ fn every_sentence_is_in_every_form() {
         trials[1].outcome = Outcome::Failed { why: "exit status 1".into(), output: "one\ntwo".into() };
         let standing = standing(&experiment, &trials);
         let (experiment, trials, standing) = (&experiment, &trials[..], &standing);
-        let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3), named_store: None };
+        let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
         let told = story(shown, vec![Line::new().faint("With this command this machine has 2 experiments.")]);
         check_forms(&told);
         for said in ["other programs used 80 % of the machine", "set its own cpus in", "left processes behind"] {
@@ -363,7 +360,7 @@ fn coarse_numbers_leave_an_arm_open_in_every_form() {
     Checks: fps: more is better · 8 blocks, seed 1 · stored as experiment 3
     ");
     let (experiment, trials, standing) = (&made.experiment, &made.trials[..], &made.standing);
-    let shown = Shown { experiment, trials, standing, threads: None, stored: None, named_store: None };
+    let shown = Shown { experiment, trials, standing, threads: None, stored: None };
     let text = markdown::story(&story(shown, Vec::new()), None);
     assert!(text.contains("| numbers too coarse |"), "{text}");
     let json = serde_json::to_value(standing).unwrap();

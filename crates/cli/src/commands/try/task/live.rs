@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use corewise_model::keep::Match;
 use corewise_model::metric_line;
+use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{Kind, Meter, Reading};
 use corewise_model::trial::{Limit, Metric, Source};
 
 use super::super::arguments::TryArguments;
+use crate::draw::suggestion::in_shell;
 use crate::shell::failure::Failure;
-use crate::shell::tip::in_shell;
 
 /// Running processes that are to be tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,13 +131,13 @@ fn name_and_pattern(text: &str) -> (&str, Option<&str>) {
 
 /// "p99(latency_seconds) > 50ms"; "p99 > 50ms" where a metric or a guard is called so, or begins so.
 fn limit(text: &str, typed: &TryArguments, primary: &Metric, guards: &[Metric]) -> Result<Limit, Failure> {
-    let wrong = || {
-        Failure::usage(format!("--stop-if {text}: expected METRIC > NUMBER or METRIC < NUMBER"))
+    let wrong = |why: String| {
+        Failure::usage(format!("--stop-if {text}: expected METRIC > NUMBER or METRIC < NUMBER{why}"))
             .next("For example: --stop-if 'p99(latency_seconds) > 50ms'")
     };
-    let at = text.rfind(['>', '<']).ok_or_else(wrong)?;
-    let (name, is_most, bound) =
-        (text[..at].trim(), &text[at..=at] == ">", number(text[at + 1..].trim()).ok_or_else(wrong)?);
+    let at = text.rfind(['>', '<']).ok_or_else(|| wrong(String::new()))?;
+    let (name, is_most) = (text[..at].trim(), &text[at..=at] == ">");
+    let bound = MeasuredQuantity::parse(&text[at + 1..]).map_err(|why| wrong(format!("; found {why}")))?;
     let mut known = std::iter::once(primary).chain(guards);
     let known = known
         .find(|known| known.name == name || known.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('(')));
@@ -144,20 +145,10 @@ fn limit(text: &str, typed: &TryArguments, primary: &Metric, guards: &[Metric]) 
         Some(known) => known.clone(),
         None => metric(("--stop-if", name, Some(false)), false, typed)?,
     };
+    // "p99_ns > 5000": the name carries the unit of both.
+    let unit = if bound.unit.is_bare() { metric.usual_unit() } else { bound.unit };
+    let bound = MeasuredQuantity { unit, ..bound };
     Ok(Limit { text: text.trim().to_owned(), metric, is_most, bound })
-}
-
-/// A number; with a unit of time, in seconds.
-fn number(text: &str) -> Option<f64> {
-    let end = text.find(|character: char| character.is_alphabetic() && !"eE".contains(character)).unwrap_or(text.len());
-    let factor = match text[end..].trim() {
-        "" | "s" => 1.0,
-        "ms" => 1e-3,
-        "us" | "µs" => 1e-6,
-        "ns" => 1e-9,
-        _ => return None,
-    };
-    text[..end].trim().parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number * factor)
 }
 
 #[cfg(test)]
@@ -225,10 +216,19 @@ mod tests {
         let limit =
             |text: &str| task(&[&words[..], &["--stop-if", text]].concat()).map(|(_, live)| live.limits[0].clone());
         let p99 = limit("p99 > 50ms").unwrap();
-        assert_eq!((p99.metric.name.as_str(), p99.is_most, p99.bound), ("p99(query_seconds)", true, 0.05));
-        assert!(p99.is_violated_by(0.051) && !p99.is_violated_by(0.05));
+        assert_eq!((p99.metric.name.as_str(), p99.is_most), ("p99(query_seconds)", true));
+        assert_eq!(p99.bound.to_string(), "50 ms");
+        let violates = |limit: &Limit, text: &str| limit.is_violated_by(&MeasuredQuantity::parse(text).unwrap());
+        let answers = ["0.051 s", "50ms", "51000us", "51", "51 MB"].map(|text| violates(&p99, text));
+        assert_eq!(answers, [Some(true), Some(false), Some(true), None, None]);
         let rate = limit("rate(requests) < 1e3").unwrap();
-        assert!(!rate.is_most && rate.is_violated_by(999.0) && rate.metric.reading.unwrap().kind == Kind::Rate);
+        assert!(!rate.is_most && rate.metric.reading.clone().unwrap().kind == Kind::Rate);
+        assert_eq!(
+            ["999", "999/s", "1.1k req/s", "999 ms"].map(|text| violates(&rate, text)),
+            [Some(true), Some(true), Some(false), None]
+        );
+        let by_name = limit("p99(query_seconds) > 0.05").unwrap();
+        assert_eq!((violates(&by_name, "51 ms"), by_name.bound.to_string()), (Some(true), "0.05 s".to_owned()));
         assert_eq!(limit("errors_total>10").unwrap().metric.name, "errors_total");
     }
 

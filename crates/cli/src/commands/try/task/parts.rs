@@ -1,12 +1,13 @@
 //! What was typed about services that are started for the command, which is their load.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use corewise_model::sample::Finder;
 use corewise_model::trial::{LOAD, Parts, REST, Service, ThreadRole};
-use corewise_sys::input::{self, Input};
+use corewise_sys::file_place::FileOrigin;
+use corewise_sys::input::{Input, InputKind};
 use serde::Deserialize;
 
 use super::super::arguments::TryArguments;
@@ -27,8 +28,19 @@ pub struct PartsTask {
     pub load: Vec<String>,
     /// The placements that a file has, as --on takes them.
     pub placements: Vec<String>,
-    /// The file, with what it holds.
-    pub file: Option<(std::path::PathBuf, String)>,
+    /// The file.
+    pub file: Option<PartsSource>,
+}
+
+/// A file of --parts as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartsSource {
+    /// The file as it was typed.
+    pub file: PathBuf,
+    /// Its origin, since it contains commands.
+    pub origin: FileOrigin,
+    /// The text.
+    pub text: String,
 }
 
 /// A file of --parts.
@@ -98,7 +110,8 @@ impl PartsTask {
         let help = "docs/trying.md shows such a file under \"Parts\".";
         let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display())).next(help);
         // Such an error names the file itself.
-        let text = input::settings(path).map_err(|error| Failure::usage(error).next(help))?;
+        let read = Input::open(path, InputKind::Services).and_then(Input::text_with_origin);
+        let (text, origin) = read.map_err(|error| Failure::usage(error).next(help))?;
         let file: PartsFile = toml::from_str(&text).map_err(|error| wrong(&error))?;
         if file.parts.is_empty() {
             return Err(wrong(&"it has no [[part]]"));
@@ -124,14 +137,8 @@ impl PartsTask {
                 keep_started: file.keep_started,
                 ready_within_s: file.ready_within_s.unwrap_or(READY_WITHIN.as_secs_f64()),
             }),
-            file: Some((path.to_owned(), text)),
+            file: Some(PartsSource { file: path.to_owned(), origin, text }),
         })
-    }
-
-    /// Who else can have written the file, as [`Input::writers`] says.
-    pub fn writers(&self) -> Option<String> {
-        let (path, _) = self.file.as_ref()?;
-        Input::open(path, u64::MAX).ok()?.writers()
     }
 
     /// The roles that may be placed: services and threads in their order, and the load; or the rest of running processes.

@@ -146,7 +146,7 @@ fn is_rising(names: &[u32]) -> bool {
 }
 
 fn guessed(names: &[u32]) -> String {
-    let names = names.iter().copied().collect::<crate::CpuSet>();
+    let names = names.iter().copied().collect::<corewise_machine::CpuSet>();
     format!("the first row and the first column are assumed to be the cpus' numbers: {names}")
 }
 

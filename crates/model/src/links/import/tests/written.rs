@@ -1,10 +1,11 @@
 //! A random matrix, written in each format and read back, has the same costs; and no text makes the reader panic.
 
+use corewise_machine::random::Random;
+use corewise_machine::ring::Slots;
 use proptest::prelude::*;
 
 use crate::links::import::{HEADER, Imported, kind_name, read};
-use crate::links::{Matrix, Slots, What};
-use crate::stats::random::Random;
+use crate::links::{Matrix, What};
 
 /// Costs of some cpus with both directions, of which some are not known.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use corewise_machine::random::Random;
 use corewise_model::links::Matrix;
-use corewise_model::stats::random::Random;
 
 use super::{any, matrix, six};
 use crate::commands::links::pictures::Layout;

@@ -1,7 +1,7 @@
 //! What anyone may see of a program: the kernel's accounts of its threads, and what struck its cpus.
 
+use corewise_machine::interrupt::plain_name;
 use corewise_model::beside::Accounts;
-use corewise_model::interrupt::plain_name;
 
 use super::{percent, seconds, times};
 use crate::draw::number::brief;

@@ -1,12 +1,14 @@
 //! The tables of interrupts: by source on all cpus together, and cpu by cpu.
 
+use corewise_machine::event::Source;
+use corewise_machine::suggested_command;
 use corewise_model::attribution::Cause;
 use corewise_model::beside::{Handled, OnCpu, Report};
-use corewise_model::event::Source;
 
 use super::{bare_percent, seconds};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{brief, count};
+use crate::draw::suggestion;
 use crate::draw::text::Line;
 use crate::draw::wrap::{unbroken, wrap};
 
@@ -43,7 +45,7 @@ pub fn handlers(report: &Report, width: usize) -> Vec<Line> {
     let is_movable = |one: &Handled| matches!(one.cause, Cause::Interrupt { source: Source::Device(_), .. });
     if report.handlers.iter().any(|one| is_movable(one) && one.share >= WORTH_MOVING) {
         let line = Line::new().plain("Next, to see which devices' interrupts can be moved:  ");
-        lines.extend(wrap(&line.strong(unbroken("corewise irq")), width, 2));
+        lines.extend(wrap(&line.strong(unbroken(&suggestion::typed(&suggested_command::irq()))), width, 2));
     }
     lines
 }

@@ -1,8 +1,8 @@
 //! What belongs to it: who sent interrupts, what else was counted, what watching cost, what could not be seen.
 
-use corewise_model::Gap;
+use corewise_machine::Gap;
+use corewise_machine::event::EventSource;
 use corewise_model::beside::{Report, SentBy};
-use corewise_model::stall::EventSource;
 
 use super::percent;
 use crate::draw::number::{count, decimal, whole};

@@ -1,14 +1,13 @@
 //! Whole screens of a program that was watched.
 
+use corewise_machine::counts::Count;
+use corewise_machine::event::{EventSource, Source};
+use corewise_machine::{CpuSet, Gap};
 use corewise_model::attribution::{Cause, Part, Phase};
 use corewise_model::beside::{
     Accounts, Cost, CpuInterrupts, Handled, HandledOnCpu, Instead, Interruption, OnCpu, Report, Seen, SentBy, Task,
 };
-use corewise_model::event::Source;
 use corewise_model::histogram::Histogram;
-use corewise_model::stall::EventSource;
-use corewise_model::survey::Count;
-use corewise_model::{CpuSet, Gap};
 use insta::assert_snapshot;
 
 use super::super::document::BesideDocument;

@@ -1,5 +1,6 @@
 //! Screens of running processes.
 
+use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{Kind, Reading};
 use corewise_model::trial::{Limit, Live, LiveProcess, Source};
 
@@ -15,7 +16,12 @@ fn of_slots(gains: &[f64], kind: Kind) -> Made {
         matches: vec!["unit=redis.service".into()],
         source: Source::Page("http://localhost:9121/metrics".into()),
         slot_s: 0.3,
-        limits: vec![Limit { text: "ops_total < 5".into(), metric: metric.clone(), is_most: false, bound: 5.0 }],
+        limits: vec![Limit {
+            text: "ops_total < 5".into(),
+            metric: metric.clone(),
+            is_most: false,
+            bound: MeasuredQuantity::bare(5.0),
+        }],
     });
     experiment.workload.metric = metric;
     for trial in &mut trials {
@@ -55,7 +61,7 @@ fn a_winner_of_slots_is_applied_to_what_runs_and_to_what_will() {
 fn every_sentence_about_slots_is_in_every_form() {
     for kind in [Kind::Rate, Kind::CpuTime] {
         let Made { experiment, trials, standing } = &of_slots(&[0.1, -0.1], kind);
-        let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3), named_store: None };
+        let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
         check_forms(&story(shown, Vec::new()));
     }
 }
@@ -70,14 +76,8 @@ fn a_proxy_is_called_one() {
 fn no_text_of_running_processes_steers() {
     let Made { experiment, trials, standing } = of_slots(&[0.1, 0.0], Kind::Rate);
     for Conducted { experiment, trials } in hostile::copies(&Conducted { experiment, trials }) {
-        let shown = Shown {
-            experiment: &experiment,
-            trials: &trials,
-            standing: &standing,
-            threads: None,
-            stored: Some(3),
-            named_store: None,
-        };
+        let shown =
+            Shown { experiment: &experiment, trials: &trials, standing: &standing, threads: None, stored: Some(3) };
         hostile::check_story(&story(shown, Vec::new()));
     }
 }

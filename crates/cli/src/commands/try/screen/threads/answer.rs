@@ -9,9 +9,9 @@ use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::answer::{better, doubt_in_words, resume};
 use crate::commands::r#try::screen::gain::{gain, interval, percent};
 use crate::draw::number::count;
+use crate::draw::suggestion::{self, in_shell, words_in_shell};
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
-use crate::shell::tip::{in_shell, words_in_shell};
 
 /// The answers, the one to "how many" first.
 pub fn in_words(shown: Shown<'_>, report: &ThreadsReport) -> Line {
@@ -186,10 +186,8 @@ fn command(shown: Shown<'_>, cell: Cell) -> Option<String> {
     let told = workload.environment_of(arm);
     let told: String =
         told.iter().filter_map(|(name, value)| Some(format!("{name}={} ", in_shell(value.as_ref()?)))).collect();
-    let run = arm
-        .cpus
-        .as_ref()
-        .map_or_else(String::new, |cpus| format!("corewise run --on {} -- ", in_shell(&cpus.to_string())));
+    let run =
+        arm.cpus.as_ref().map_or_else(String::new, |cpus| suggestion::run_line(&cpus.to_string(), None, None, ""));
     // Whole: the number that is the answer stands somewhere in it.
     Some(format!("{told}{run}{}", words_in_shell(workload.command_of(arm))))
 }

@@ -11,11 +11,11 @@ use super::scaling::{Point, Scaling};
 use super::table::times;
 use super::threads;
 use crate::commands::r#try::screen::Shown;
-use crate::commands::r#try::screen::standings::metric_value;
+use crate::commands::r#try::screen::standings::value;
 use crate::draw::machine::model_name;
 use crate::draw::number::count;
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::svg::{Block, EDGE, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped};
-use crate::shell::tip::words_in_shell;
 use axes::Axes;
 
 /// The plot in pixels.
@@ -214,7 +214,7 @@ impl Plot<'_> {
 
     /// The metric's value at a speed-up.
     fn value(&self, ratio: f64) -> String {
-        metric_value(&self.shown.experiment.workload.metric, self.scaling.base_x - ratio.ln())
+        value(self.shown, self.scaling.base_x - ratio.ln())
     }
 
     fn place(&self, threads: u32, ratio: f64) -> (f64, f64) {

@@ -3,15 +3,16 @@
 use corewise_model::experiment::{ArmStanding, Cell, CellStanding, ThreadsStanding, Verdict};
 use corewise_model::trial::Experiment;
 
+use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::gain::{gain, interval};
-use crate::commands::r#try::screen::standings::{arrow, metric_value};
+use crate::commands::r#try::screen::standings::{arrow, value};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, decimal};
 use crate::draw::text::{Line, Tone};
 
 /// The table, the fewest threads first. "Speed-up" is against the fewest threads of the column, "against N" against the
 /// reference, "against OS" pinned against not at the same number of threads.
-pub fn table(experiment: &Experiment, standing: &ThreadsStanding) -> Grid {
+pub fn table(shown: Shown<'_>, standing: &ThreadsStanding) -> Grid {
     let [first, other] = names(standing);
     let mut grid = Grid::new(vec![
         Column::number("threads", "", 0),
@@ -27,7 +28,7 @@ pub fn table(experiment: &Experiment, standing: &ThreadsStanding) -> Grid {
         Column::number("interval", "", 3).named("interval against OS"),
     ]);
     for threads in counts(standing) {
-        grid.row(Row::of(standing, threads).cells(experiment, standing));
+        grid.row(Row::of(standing, threads).cells(shown, standing));
     }
     grid
 }
@@ -76,9 +77,10 @@ impl<'a> Row<'a> {
         Self { threads, first, second, against, pinned, is_best: best.is_some() && best == arm }
     }
 
-    fn cells(&self, experiment: &Experiment, standing: &ThreadsStanding) -> Vec<Line> {
+    fn cells(&self, shown: Shown<'_>, standing: &ThreadsStanding) -> Vec<Line> {
+        let experiment = shown.experiment;
         let plain = |text: String| Line::new().plain(text);
-        let median = |cell: Option<&CellStanding>| plain(self.median(experiment, cell));
+        let median = |cell: Option<&CellStanding>| plain(median_of(shown, cell));
         let count = self.threads.to_string();
         let mut cells = vec![if self.is_best { Line::new().with(Tone::Good, count) } else { plain(count) }];
         cells.extend([median(self.first), plain(speed_up(self.first))]);
@@ -91,11 +93,11 @@ impl<'a> Row<'a> {
         cells.extend(compared(experiment, self.pinned));
         cells
     }
+}
 
-    fn median(&self, experiment: &Experiment, cell: Option<&CellStanding>) -> String {
-        let Some(cell) = cell else { return String::new() };
-        cell.median.map_or_else(|| ABSENT.to_owned(), |x| metric_value(&experiment.workload.metric, x))
-    }
+fn median_of(shown: Shown<'_>, cell: Option<&CellStanding>) -> String {
+    let Some(cell) = cell else { return String::new() };
+    cell.median.map_or_else(|| ABSENT.to_owned(), |x| value(shown, x))
 }
 
 fn speed_up(cell: Option<&CellStanding>) -> String {

@@ -3,7 +3,7 @@
 mod chart;
 mod svg;
 
-use corewise_model::CpuSet;
+use corewise_machine::CpuSet;
 use corewise_model::experiment::{Cell, Policy, Standing, Threads, arrange};
 use corewise_model::simulate::noise::RunNoise;
 use corewise_model::simulate::{Effects, Trials};
@@ -105,7 +105,6 @@ impl Made {
             standing: &self.standing,
             threads: Some(&self.report),
             stored: Some(3),
-            named_store: None,
         }
     }
 

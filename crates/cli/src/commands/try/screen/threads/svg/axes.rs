@@ -16,6 +16,9 @@ const CHARACTER: usize = 7;
 const AWAY: usize = 8;
 /// About so many lines across.
 const LINES: f64 = 6.0;
+/// More lines, and more decimals at them, are those of a scale without any height.
+const MOST_LINES: u32 = 40;
+const MOST_DECIMALS: f64 = 6.0;
 const LINE: &str = "#e6e6e6";
 
 /// The scales of both directions.
@@ -66,8 +69,8 @@ impl Scale {
             return doublings.filter(|value| self.holds(*value)).map(|value| (value, format!("{value}x"))).collect();
         }
         let step = round_step((self.high - self.low) / LINES);
-        let decimals = (-step.log10()).ceil().max(0.0) as usize;
-        let steps = (0..).map(|index| f64::from(index) * step).take_while(|value| *value <= self.high);
+        let decimals = (-step.log10()).ceil().clamp(0.0, MOST_DECIMALS) as usize;
+        let steps = (0..=MOST_LINES).map(|index| f64::from(index) * step).take_while(|value| *value <= self.high);
         steps.map(|value| (value, format!("{}x", decimal(value, decimals)))).collect()
     }
 }
@@ -212,4 +215,18 @@ impl Plot<'_> {
 
 fn longest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
     texts.map(width).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_of_any_height_has_few_marks() {
+        for [low, high] in [[0.0, 3.5], [1.0, 1.0], [0.0, 0.0], [0.0, 1e300], [0.0, 1e-300], [f64::NAN, f64::INFINITY]]
+        {
+            let marks = Scale { low, high, is_log: false, ends: [0.0, 1.0] }.marks();
+            assert!(marks.len() <= MOST_LINES as usize + 1, "{low} {high}");
+        }
+    }
 }

@@ -1,0 +1,119 @@
+//! `corewise try` on programs whose runs differ from the first one, write much, or are hard to search.
+
+mod support;
+
+use std::fs;
+use std::process::{Command, ExitCode, Stdio};
+
+use corewise_sys::affinity;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use serde_json::Value;
+use support::{Place, text};
+
+type Outcome = Result<Completion, Failed>;
+
+fn main() -> ExitCode {
+    let trial = |name: &str, test: fn() -> Outcome| {
+        Trial::ignorable_test(name, move || match affinity::current() {
+            Ok(all) if all.len() > 1 => test(),
+            _ => Ok(Completion::ignored_with("one cpu is allowed")),
+        })
+    };
+    let trials = vec![
+        trial("the_budget_is_kept_if_the_first_runs_had_nothing_to_do", idle_first),
+        trial("a_first_run_that_did_all_the_work_is_said", busy_first),
+        trial("an_expression_that_is_too_large_is_refused", large_expression),
+        trial("the_budget_ends_a_search_that_takes_long", slow_search),
+        trial("a_metric_is_found_in_megabytes", much_output),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Prepares `corewise try` of a shell script that runs in the test's folder, on the OS default and one cpu.
+fn try_script(place: &Place, options: &[&str], script: &str) -> Result<Command, Failed> {
+    let first = affinity::current()?.lowest().ok_or("no cpu")?.to_string();
+    let mut command = place.corewise(&["try", "--seed", "7", "--rest", "0s", "--on", &first]);
+    command.args(options).args(["--", "sh", "-c", script]).current_dir(place.path()).stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Returns both outputs, with one space between words; the exit status has to be one of these.
+fn words_of(command: &mut Command, codes: &[i32]) -> Result<String, Failed> {
+    let output = command.output()?;
+    let all = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    if !output.status.code().is_some_and(|code| codes.contains(&code)) {
+        return Err(format!("{:?}: {all}", output.status).into());
+    }
+    Ok(all.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn contains(words: &str, part: &str) -> Result<(), Failed> {
+    if words.contains(part) { Ok(()) } else { Err(format!("{part:?} is not in: {words}").into()) }
+}
+
+/// Both warm-ups end at once, all later runs take two seconds: as many in a row as would fit by the warm-ups are far more than the budget.
+fn idle_first() -> Outcome {
+    let place = Place::new();
+    let script = "echo run >> runs; if [ $(wc -l < runs) -gt 2 ]; then sleep 2; fi";
+    let words = words_of(&mut try_script(&place, &["--budget", "5s"], script)?, &[1])?;
+    let runs = fs::read_to_string(place.path().join("runs"))?.lines().count();
+    if runs > 10 {
+        return Err(format!("{runs} runs of two seconds in a budget of five: {words}").into());
+    }
+    contains(&words, "Note: the later runs took")?;
+    contains(&words, "x as long as the first one")?;
+    Ok(Completion::Completed)
+}
+
+/// The very first run works for long, all others find the work done.
+fn busy_first() -> Outcome {
+    let place = Place::new();
+    let script = "if [ ! -e built ]; then sleep 5; touch built; fi";
+    let words = words_of(&mut try_script(&place, &["--budget", "12s", "--runs-max", "8"], script)?, &[0, 1])?;
+    contains(&words, "Note: the first run took")?;
+    contains(&words, "x as long as the later ones. If it left them nothing to do")?;
+    let shown = words_of(&mut place.corewise(&["history", "show", "1", "--width", "200"]), &[0])?;
+    contains(&shown, "Note: the first run took")?;
+    Ok(Completion::Completed)
+}
+
+fn large_expression() -> Outcome {
+    let place = Place::new();
+    let metric = ["--metric", "x=((.*.*.*){10}){9}b([0-9]+)", "--higher"];
+    let words = words_of(&mut try_script(&place, &metric, "echo never > ran")?, &[2])?;
+    contains(&words, "the expression is too large")?;
+    if place.path().join("ran").exists() { Err("it was run".into()) } else { Ok(Completion::Completed) }
+}
+
+/// A line of two megabytes, on which the expression would take minutes.
+fn slow_search() -> Outcome {
+    let place = Place::new();
+    let metric = ["--metric", "x=(.*){50}b([0-9]+)", "--higher", "--budget", "1s"];
+    let script = "printf x=; head -c 2000000 /dev/zero | tr '\\0' ' ' | sed 's/ /x= /g'; sleep 1";
+    let words = words_of(&mut try_script(&place, &metric, script)?, &[3])?;
+    contains(&words, "the budget ended before the first run finished")?;
+    Ok(Completion::Completed)
+}
+
+/// The number stands before, within, or behind much else.
+fn much_output() -> Outcome {
+    for script in [
+        "echo score=5; seq 1000000",
+        "seq 500000; echo score=5; seq 500000",
+        "seq 1000000; printf score=5",
+        "seq 1000000 >&2; echo score=5; echo score=unknown",
+        "seq 1000000 | tr '\\n' ' '; printf 'score=5 '; seq 300000 | tr '\\n' ' '",
+    ] {
+        let place = Place::new();
+        let options = ["--metric", "score=score=([0-9]+)", "--higher", "--runs-max", "4", "--json"];
+        let output = try_script(&place, &options, script)?.output()?;
+        let document: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("{script}: {error}"))?;
+        let trials = document["trials"].as_array().or(document["data"]["trials"].as_array()).ok_or("no trials")?;
+        for trial in trials {
+            if trial["outcome"]["value"] != 5.0 {
+                return Err(format!("{script}: {trial}").into());
+            }
+        }
+    }
+    Ok(Completion::Completed)
+}

@@ -1,0 +1,60 @@
+//! When all processes are looked at again: after events were lost, and when others left room for those that wait.
+
+use std::time::Duration;
+
+/// After a sweep this many times as long as it took belongs to other work: whatever others do, sweeps take a fifth of the time.
+const PAUSE_PER_SWEEP: u32 = 4;
+
+/// Whether a sweep is wanted, and from when on it may begin; times count since the loop began.
+#[derive(Debug, Default)]
+pub struct SweepSchedule {
+    is_wanted: bool,
+    not_before: Duration,
+}
+
+impl SweepSchedule {
+    /// Wants a sweep as soon as it may begin.
+    pub fn request(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// Whether one is to begin now.
+    pub fn is_due(&self, now: Duration) -> bool {
+        self.is_wanted && now >= self.not_before
+    }
+
+    /// Shortens a rest, so that a sweep that is wanted begins in time.
+    pub fn shorten(&self, rest: Duration, now: Duration) -> Duration {
+        if self.is_wanted { rest.min(self.not_before.saturating_sub(now)) } else { rest }
+    }
+
+    /// Notes that all processes were looked at between two times.
+    pub fn finish(&mut self, start: Duration, end: Duration) {
+        (self.is_wanted, self.not_before) = (false, end + end.saturating_sub(start) * PAUSE_PER_SWEEP);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sweeps_that_are_wanted_all_the_time_take_a_fifth_of_it() {
+        let second = Duration::from_secs(1);
+        let (mut schedule, mut now, mut swept) = (SweepSchedule::default(), second, Duration::ZERO);
+        assert!(!schedule.is_due(now), "nobody wants one");
+        assert_eq!(schedule.shorten(second, now), second);
+        while now < 1_000 * second {
+            schedule.request();
+            if schedule.is_due(now) {
+                schedule.finish(now, now + 2 * second);
+                (now, swept) = (now + 2 * second, swept + 2 * second);
+            } else {
+                let rest = schedule.shorten(20 * second, now);
+                assert!(rest > Duration::ZERO && rest <= 8 * second, "{rest:?}");
+                now += rest;
+            }
+        }
+        assert_eq!(swept, 200 * second);
+    }
+}

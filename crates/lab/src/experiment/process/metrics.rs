@@ -1,0 +1,68 @@
+//! Finds the metric and the guards in the output of one run.
+
+use std::time::{Duration, Instant};
+
+use corewise_model::quantity::{QuantityError, QuotedQuantity};
+use corewise_model::sample::{LineSearch, OutputSearch, SearchEnded};
+
+/// Searching the output of one run takes no longer in all.
+pub const LONGEST_SEARCH: Duration = Duration::from_secs(10);
+/// If the budget has ended meanwhile, it takes no longer than this, which is enough for most outputs.
+pub const LONGEST_LAST_SEARCH: Duration = Duration::from_millis(500);
+
+/// Result of the search for a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// No line matches.
+    Nothing,
+    /// The file to be searched cannot be read.
+    Unreadable(String),
+    /// The search was ended before it found anything.
+    Unknown,
+    /// A line matches, and has no quantity.
+    Refused(QuantityError),
+    /// The quantity in the last line that matches: programs report as they go.
+    Quantity(QuotedQuantity),
+}
+
+/// Searches of one output for several metrics.
+pub struct MetricSearches<'a> {
+    searches: Vec<Option<(&'a LineSearch, OutputSearch<'a>)>>,
+    spent: Duration,
+    longest: &'a dyn Fn() -> Duration,
+}
+
+impl<'a> MetricSearches<'a> {
+    /// Creates the searches. `longest`, which is asked again and again, says how long they may take in all. A metric without a search is not
+    /// looked for.
+    pub fn new(searches: &'a [Option<LineSearch>], longest: &'a dyn Fn() -> Duration) -> Self {
+        let searches = searches.iter().map(|search| search.as_ref().map(|search| (search, OutputSearch::new(search))));
+        Self { searches: searches.collect(), spent: Duration::ZERO, longest }
+    }
+
+    /// Adds the next bytes of the output.
+    pub fn add(&mut self, bytes: &[u8]) {
+        if self.searches.iter().all(Option::is_none) {
+            return;
+        }
+        let (spent, longest, began) = (self.spent, self.longest, Instant::now());
+        for (_, search) in self.searches.iter_mut().flatten() {
+            search.add(bytes, &|| spent + began.elapsed() >= longest());
+        }
+        self.spent += began.elapsed();
+    }
+
+    /// Returns what was found of each metric.
+    pub fn finish(self) -> Vec<Found> {
+        let (spent, longest, began) = (self.spent, self.longest, Instant::now());
+        let is_over = || spent + began.elapsed() >= longest();
+        let finish = |(search, output): (&LineSearch, OutputSearch<'_>)| match output.finish(&is_over) {
+            Err(SearchEnded) => Found::Unknown,
+            Ok(line) => match line.and_then(|line| search.finder().find(&line)) {
+                None => Found::Nothing,
+                Some(quantity) => quantity.map_or_else(Found::Refused, Found::Quantity),
+            },
+        };
+        self.searches.into_iter().map(|search| search.map_or(Found::Nothing, finish)).collect()
+    }
+}

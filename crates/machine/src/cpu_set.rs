@@ -1,0 +1,428 @@
+//! A set of cpus of any width, in the notations that kernels and tools use for it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+#[cfg(feature = "schema")]
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The largest cpu number that a parser accepts. Linux itself stops at 8,192 cpus; the limit keeps a hostile
+/// "0-4000000000" from taking all memory.
+pub const MAXIMUM_CPU: u32 = 65_535;
+
+/// The most runs that the strides of a list may make: every second cpu of the largest Linux. The others are as long as they are written.
+const MOST_RUNS: usize = 4_096;
+
+/// A set of cpus by the operating system's numbers. It has no fixed width: 1,024 is not a limit.
+///
+/// Prints as a kernel cpu list (`0-3,8`), and is that string in JSON. The empty set prints as "".
+///
+/// It takes as much memory as its list takes to print, however large the numbers are, and a copy takes none: files of strangers name
+/// many sets.
+#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CpuSet {
+    /// The first and the last cpu of each run, rising; between two runs lies at least one other cpu, so equal sets are equal vectors.
+    runs: Arc<Vec<(u32, u32)>>,
+}
+
+/// Why a text is not a cpu list or mask.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CpuSetError {
+    /// Something other than a number, a range or a comma.
+    #[error("expected a cpu number or a range such as 0-3, found \"{found}\" at character {at}")]
+    NotANumber {
+        /// The piece that was found.
+        found: String,
+        /// Its place in the text, counted from 1.
+        at: usize,
+    },
+    /// A range whose end comes before its beginning.
+    #[error("the range {first}-{last} ends before it begins")]
+    Backwards {
+        /// The first number of the range.
+        first: u32,
+        /// The last number of the range.
+        last: u32,
+    },
+    /// A range with a stride of zero, or a group larger than its stride.
+    #[error("the stride in \"{found}\" is invalid: it must be at least 1, and a group no larger than its stride")]
+    Stride {
+        /// The piece that was found.
+        found: String,
+    },
+    /// A number above [`MAXIMUM_CPU`].
+    #[error("cpu {cpu} is above {MAXIMUM_CPU}, the largest supported number")]
+    TooLarge {
+        /// The number that was found.
+        cpu: u64,
+    },
+    /// Strides that make more than a few thousand runs.
+    #[error("the strides make more than {MOST_RUNS} runs of cpus, too many to be meant")]
+    Scattered,
+    /// Something other than a hexadecimal digit or a comma in a mask.
+    #[error("expected hexadecimal digits, found \"{found}\"")]
+    NotHexadecimal {
+        /// The character that was found.
+        found: char,
+    },
+}
+
+impl CpuSet {
+    /// The empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The set of one cpu.
+    pub fn of(cpu: u32) -> Self {
+        Self::from_runs(vec![(cpu, cpu)])
+    }
+
+    /// Cpus `0..count`.
+    pub fn first(count: u32) -> Self {
+        Self::from_runs(count.checked_sub(1).map(|last| (0, last)).into_iter().collect())
+    }
+
+    /// The set of runs in any order, which may overlap.
+    fn from_runs(mut runs: Vec<(u32, u32)>) -> Self {
+        runs.sort_unstable();
+        let mut set: Vec<(u32, u32)> = Vec::new();
+        for (first, last) in runs {
+            match set.last_mut() {
+                Some((_, before)) if first <= before.saturating_add(1) => *before = last.max(*before),
+                _ => set.push((first, last)),
+            }
+        }
+        set.shrink_to_fit();
+        Self { runs: Arc::new(set) }
+    }
+
+    /// Adds a cpu; true when it was not there before.
+    pub fn insert(&mut self, cpu: u32) -> bool {
+        if self.contains(cpu) {
+            return false;
+        }
+        let runs = Arc::make_mut(&mut self.runs);
+        let at = runs.partition_point(|(_, last)| *last < cpu);
+        let follows = at > 0 && runs[at - 1].1 + 1 == cpu;
+        let precedes = runs.get(at).is_some_and(|(first, _)| *first == cpu + 1);
+        match (follows, precedes) {
+            (true, true) => runs[at - 1].1 = runs.remove(at).1,
+            (true, false) => runs[at - 1].1 = cpu,
+            (false, true) => runs[at].0 = cpu,
+            (false, false) => runs.insert(at, (cpu, cpu)),
+        }
+        true
+    }
+
+    /// Takes a cpu out; true when it was there.
+    pub fn remove(&mut self, cpu: u32) -> bool {
+        let present = self.contains(cpu);
+        if present {
+            *self = self.difference(&Self::of(cpu));
+        }
+        present
+    }
+
+    /// Whether the cpu is in the set.
+    pub fn contains(&self, cpu: u32) -> bool {
+        let at = self.runs.partition_point(|(_, last)| *last < cpu);
+        self.runs.get(at).is_some_and(|(first, _)| *first <= cpu)
+    }
+
+    /// How many cpus are in the set.
+    pub fn len(&self) -> usize {
+        self.runs.iter().map(|(first, last)| (last - first) as usize + 1).sum()
+    }
+
+    /// How many runs of consecutive cpus it is.
+    pub fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Whether no cpu is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// The lowest cpu of the set.
+    pub fn lowest(&self) -> Option<u32> {
+        self.runs.first().map(|(first, _)| *first)
+    }
+
+    /// The highest cpu of the set.
+    pub fn highest(&self) -> Option<u32> {
+        self.runs.last().map(|(_, last)| *last)
+    }
+
+    /// The cpus in rising order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.runs.iter().flat_map(|(first, last)| *first..=*last)
+    }
+
+    /// The cpus in either set.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        Self::from_runs([self.runs.as_slice(), &other.runs].concat())
+    }
+
+    /// The cpus in both sets.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self::from_runs(self.shared(other).collect())
+    }
+
+    /// The runs that lie in both sets, rising.
+    fn shared<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let (mut mine, mut theirs) = (self.runs.iter().peekable(), other.runs.iter().peekable());
+        std::iter::from_fn(move || {
+            loop {
+                let (a, b) = (**mine.peek()?, **theirs.peek()?);
+                if a.1 < b.1 {
+                    mine.next()
+                } else {
+                    theirs.next()
+                };
+                let both = (a.0.max(b.0), a.1.min(b.1));
+                if both.0 <= both.1 {
+                    return Some(both);
+                }
+            }
+        })
+    }
+
+    /// The cpus of this set that are not in the other.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        // What lies between the runs of the other, and beyond them.
+        let begins = std::iter::once(0).chain(other.runs.iter().map(|(_, last)| last.saturating_add(1)));
+        let ends = other.runs.iter().map(|(first, _)| first.checked_sub(1)).chain([Some(u32::MAX)]);
+        let gaps = begins.zip(ends).filter_map(|(begin, end)| Some((begin, end?))).filter(|(begin, end)| begin <= end);
+        self.intersection(&Self { runs: Arc::new(gaps.collect()) })
+    }
+
+    /// Whether every cpu of this set is in the other.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.difference(other).is_empty()
+    }
+
+    /// Whether the sets have no cpu in common.
+    pub fn is_disjoint(&self, other: &Self) -> bool {
+        self.shared(other).next().is_none()
+    }
+
+    /// The set as bits, lowest cpus first, as `sched_setaffinity` takes them: bit `c % 64` of word `c / 64` is cpu `c`, and the last word
+    /// is not zero.
+    pub fn words(&self) -> Vec<u64> {
+        let mut words = vec![0; self.highest().map_or(0, |highest| highest as usize / 64 + 1)];
+        self.iter().for_each(|cpu| words[cpu as usize / 64] |= 1 << (cpu % 64));
+        words
+    }
+
+    /// The set from words as `sched_getaffinity` fills them.
+    pub fn from_words(words: &[u64]) -> Self {
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for (begin, word) in (0_u32..).step_by(64).zip(words) {
+            let mut at = 0;
+            while at < 64 && word >> at != 0 {
+                let first = at + (word >> at).trailing_zeros();
+                at = first + (word >> first).trailing_ones();
+                match runs.last_mut() {
+                    Some((_, last)) if *last + 1 == begin + first => *last = begin + at - 1,
+                    _ => runs.push((begin + first, begin + at - 1)),
+                }
+            }
+        }
+        runs.shrink_to_fit();
+        Self { runs: Arc::new(runs) }
+    }
+
+    /// Reads a kernel cpu list: `0-3,8,16-30:2/4` (ranges with strides and groups as in the kernel's bitmap lists).
+    /// White space around the whole text and around its pieces is passed over; an empty text is the empty set.
+    ///
+    /// # Errors
+    /// What is wrong with it; [`CpuSetError::Scattered`] where its strides make more than [`MOST_RUNS`] runs.
+    pub fn parse_list(text: &str) -> Result<Self, CpuSetError> {
+        if text.trim().is_empty() {
+            return Ok(Self::new());
+        }
+        let (mut runs, mut strided, mut at) = (Vec::new(), 0, 1);
+        for piece in text.split(',') {
+            let lead = piece.chars().take_while(|c| c.is_whitespace()).count();
+            let before = runs.len();
+            add_piece(&mut runs, piece.trim(), at + lead)?;
+            strided += runs.len() - before - 1;
+            if strided > MOST_RUNS {
+                return Err(CpuSetError::Scattered);
+            }
+            at += piece.chars().count() + 1;
+        }
+        Ok(Self::from_runs(runs))
+    }
+
+    /// Reads a hexadecimal mask as the kernel prints it (`ff,ffffffff`: groups of 32 bits, highest first) or as people
+    /// write it (`0xFF`, `FFFF FFFF`). White space, `0x` and commas are passed over.
+    ///
+    /// A comma group shorter than eight digits is filled with zeros in front, as the kernel does.
+    pub fn parse_mask(text: &str) -> Result<Self, CpuSetError> {
+        let text = text.trim();
+        let text = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+        let mut nibbles = Vec::new();
+        for (index, group) in text.split(',').enumerate() {
+            let digits: Vec<char> = group.chars().filter(|c| !c.is_whitespace() && *c != '_').collect();
+            if index > 0 {
+                nibbles.extend(std::iter::repeat_n(0, 8_usize.saturating_sub(digits.len())));
+            }
+            for digit in digits {
+                nibbles.push(digit.to_digit(16).ok_or(CpuSetError::NotHexadecimal { found: digit })?);
+            }
+        }
+        let bits =
+            nibbles.iter().rev().zip((0_u64..).step_by(4)).flat_map(|(nibble, place)| {
+                (0..4).filter(move |bit| nibble & (1 << bit) != 0).map(move |bit| place + bit)
+            });
+        let number =
+            |cpu| if cpu > u64::from(MAXIMUM_CPU) { Err(CpuSetError::TooLarge { cpu }) } else { Ok(cpu as u32) };
+        bits.map(number).collect()
+    }
+
+    /// The mask in hexadecimal without prefix or commas, as `taskset` and `start /affinity` take it; "0" when empty.
+    pub fn to_hexadecimal(&self) -> String {
+        let words = self.words();
+        let mut words = words.iter().rev();
+        let Some(top) = words.next() else { return "0".into() };
+        let mut text = format!("{top:x}");
+        for word in words {
+            text.push_str(&format!("{word:016x}"));
+        }
+        text
+    }
+}
+
+/// Adds the runs of a piece of a list, at least one.
+fn add_piece(runs: &mut Vec<(u32, u32)>, piece: &str, at: usize) -> Result<(), CpuSetError> {
+    let stride_error = || CpuSetError::Stride { found: piece.to_owned() };
+    let (range, stride) = match piece.split_once(':') {
+        Some((range, stride)) => (range, Some(stride)),
+        None => (piece, None),
+    };
+    let (first, last) = match range.split_once('-') {
+        Some((first, last)) => (cpu_number(first, at)?, cpu_number(last, at + first.chars().count() + 1)?),
+        None => {
+            let only = cpu_number(range, at)?;
+            (only, only)
+        }
+    };
+    if last < first {
+        return Err(CpuSetError::Backwards { first, last });
+    }
+    let (group, stride) = match stride {
+        None => (1, 1),
+        Some(text) => match text.split_once('/') {
+            None => (1, text.parse().map_err(|_| stride_error())?),
+            Some((used, group)) => {
+                (used.parse().map_err(|_| stride_error())?, group.parse::<u32>().map_err(|_| stride_error())?)
+            }
+        },
+    };
+    if stride == 0 || group == 0 || group > stride {
+        return Err(stride_error());
+    }
+    match group == stride {
+        true => runs.push((first, last)),
+        false => runs.extend(
+            (first..=last).step_by(stride as usize).take(MOST_RUNS + 2).map(|at| (at, last.min(at + group - 1))),
+        ),
+    }
+    Ok(())
+}
+
+fn cpu_number(text: &str, at: usize) -> Result<u32, CpuSetError> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(CpuSetError::NotANumber { found: text.to_owned(), at });
+    }
+    let number: u64 = text.parse().map_err(|_| CpuSetError::TooLarge { cpu: u64::MAX })?;
+    match u32::try_from(number) {
+        Ok(cpu) if cpu <= MAXIMUM_CPU => Ok(cpu),
+        _ => Err(CpuSetError::TooLarge { cpu: number }),
+    }
+}
+
+impl FromIterator<u32> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> Self {
+        let mut set = Self::new();
+        set.extend(cpus);
+        set
+    }
+}
+
+impl Extend<u32> for CpuSet {
+    fn extend<I: IntoIterator<Item = u32>>(&mut self, cpus: I) {
+        for cpu in cpus {
+            self.insert(cpu);
+        }
+    }
+}
+
+impl fmt::Display for CpuSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (first, last) in self.runs.iter() {
+            match last - first {
+                0 => write!(formatter, "{separator}{first}")?,
+                1 => write!(formatter, "{separator}{first},{last}")?,
+                _ => write!(formatter, "{separator}{first}-{last}")?,
+            }
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CpuSet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "CpuSet({self})")
+    }
+}
+
+impl FromStr for CpuSet {
+    type Err = CpuSetError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse_list(text)
+    }
+}
+
+impl Serialize for CpuSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CpuSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        Self::parse_list(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for CpuSet {
+    fn schema_name() -> Cow<'static, str> {
+        "CpuSet".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "A kernel cpu list, such as 0-3,8; empty for no cpu.",
+            "pattern": "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Which cpus are near a device, by what the system reports: the reason, and what speaks against it.
+//!
+//! Near is a report, not a measurement: whether it helps a program is for `try` to prove.
+
+mod find;
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::Device;
+use crate::machine::{ABOUT_AS_MUCH, Node};
+use crate::{CpuSet, Machine};
+pub use find::{Unfound, find};
+
+/// The cpus near a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Near {
+    /// The online cpus of its node, or those that are closer; all that are online where nothing is known.
+    pub cpus: CpuSet,
+    /// Why these, in words that follow a colon: "node 1, as the system reports".
+    pub reason: String,
+    /// What speaks against it, as a sentence; absent where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+    /// Whether it is reported where the device is: otherwise all cpus are as near as any.
+    pub is_known: bool,
+}
+
+impl Near {
+    fn sure(cpus: CpuSet, reason: String) -> Self {
+        Self { cpus, reason, doubt: None, is_known: true }
+    }
+
+    fn doubted(self, doubt: String) -> Self {
+        Self { doubt: Some(doubt), ..self }
+    }
+}
+
+/// The cpus near a device of a machine.
+///
+/// The node counts where it has cpus, and the local cpus where they are some of that node's. A node without cpus gives way to the
+/// nearest that have some, by distance. Without a node the local cpus count, unless they are all there are.
+pub fn near(device: &Device, machine: &Machine) -> Near {
+    let local = device.local_cpus.as_ref().map(|cpus| cpus.intersection(&machine.online));
+    let local = local.filter(|cpus| !cpus.is_empty());
+    let Some(number) = device.node else { return without_node(local, machine) };
+    match machine.nodes.iter().find(|node| node.number == number) {
+        Some(node) if !node.cpus.is_empty() => of_node(node, local),
+        Some(node) => nearest(node, machine).unwrap_or_else(|| {
+            let doubt = format!("node {number} has no cpus, and no distances are reported");
+            without_node(local, machine).doubted(doubt)
+        }),
+        None => {
+            let doubt = format!("node {number} is reported, which this machine does not have");
+            without_node(local, machine).doubted(doubt)
+        }
+    }
+}
+
+fn of_node(node: &Node, local: Option<CpuSet>) -> Near {
+    let number = node.number;
+    let whole = || Near::sure(node.cpus.clone(), format!("node {number}, as the system reports"));
+    match local {
+        Some(local) if local == node.cpus => whole(),
+        Some(local) if local.is_subset(&node.cpus) => {
+            Near::sure(local, format!("local cpus, a part of node {number}, as the system reports"))
+        }
+        Some(local) => whole().doubted(format!(
+            "the reports contradict each other: node {number} (cpus {}), but local cpus {local}; the node is used",
+            node.cpus
+        )),
+        None => whole(),
+    }
+}
+
+/// The cpus that are nearest to a node without: by what its memory costs them where that was measured, otherwise by distance; nothing where
+/// neither is known.
+fn nearest(node: &Node, machine: &Machine) -> Option<Near> {
+    if let Some(near) = nearest_as_measured(node, machine) {
+        return Some(near);
+    }
+    let with_cpus = || machine.nodes.iter().zip(&node.distances).filter(|(other, _)| !other.cpus.is_empty());
+    let least = with_cpus().map(|(_, distance)| *distance).min()?;
+    let nodes = || with_cpus().filter(|(_, distance)| **distance == least).map(|(other, _)| other);
+    let cpus = nodes().fold(CpuSet::new(), |all, other| all.union(&other.cpus));
+    let numbers: CpuSet = nodes().map(|other| other.number).collect();
+    let noun = if numbers.len() == 1 { "node" } else { "nodes" };
+    let reason = format!("node {} has no cpus; {noun} {numbers} is nearest, at distance {least}", node.number);
+    Some(Near::sure(cpus, if numbers.len() == 1 { reason } else { reason.replace(" is nearest", " are nearest") }))
+}
+
+/// The cpus that pay least for the memory of a node, where a map of memory says so.
+fn nearest_as_measured(node: &Node, machine: &Machine) -> Option<Near> {
+    let costs = || machine.memory_costs.iter().filter(|cost| cost.node == node.number);
+    let least = costs().map(|cost| cost.ns).min()?;
+    let is_cheap = |ns: u64| ns as f64 <= ABOUT_AS_MUCH * least as f64;
+    let cpus = costs().filter(|cost| is_cheap(cost.ns)).fold(CpuSet::new(), |all, cost| all.union(&cost.cpus));
+    let cpus = cpus.intersection(&machine.online);
+    let reason = format!("node {} has no cpus; these pay least for its memory, {least} ns as measured", node.number);
+    (!cpus.is_empty()).then(|| Near::sure(cpus, reason))
+}
+
+fn without_node(local: Option<CpuSet>, machine: &Machine) -> Near {
+    if let Some(local) = local.filter(|local| *local != machine.online) {
+        return Near::sure(local, "local cpus, as the system reports, without a node".to_owned());
+    }
+    let all = machine.online.clone();
+    if machine.nodes.iter().filter(|node| !node.cpus.is_empty()).count() < 2 {
+        return Near::sure(all, "all cpus are of one node".to_owned());
+    }
+    let doubt =
+        "no node is reported for it (numa_node is -1 or absent), and all cpus as local; its firmware may not say";
+    let unknown = Near { cpus: all, reason: "where it is, is not known".to_owned(), doubt: None, is_known: false };
+    unknown.doubted(doubt.to_owned())
+}

@@ -1,0 +1,36 @@
+//! Machines and expressions made up for tests and simulations.
+
+mod expression;
+
+use crate::CpuSet;
+use crate::Machine;
+use crate::assemble::assemble;
+use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
+use crate::machine::{Processor, System};
+pub use expression::expression;
+
+/// A machine of one package whose cpus have last-level caches as given, in MiB; with `smt`, cpu `n` and `n` plus half of
+/// them are siblings.
+pub fn machine(cpus: u32, smt: bool, llcs: &[(CpuSet, u64)]) -> Machine {
+    let cores = if smt { cpus.div_ceil(2).max(1) } else { cpus.max(1) };
+    let cache = |(cpus, mebibytes): &(CpuSet, u64)| CacheFacts {
+        level: 3,
+        kind: CacheKind::Unified,
+        size_bytes: Some(mebibytes << 20),
+        shared_with: cpus.clone(),
+    };
+    let cpu = |number| CpuFacts {
+        number,
+        package: Some(0),
+        core: Some(i64::from(number % cores)),
+        caches: llcs.iter().filter(|(cpus, _)| cpus.contains(number)).map(cache).collect(),
+        ..CpuFacts::default()
+    };
+    assemble(MachineFacts {
+        processor: Processor { model_name: Some("Simulated 9000".into()), ..Processor::default() },
+        system: System { kernel: Some("6.18.2".into()), ..System::default() },
+        cpus: (0..cpus).map(cpu).collect(),
+        nodes: vec![NodeFacts { cpus: CpuSet::first(cpus), ..NodeFacts::default() }],
+        ..MachineFacts::default()
+    })
+}

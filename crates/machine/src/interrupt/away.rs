@@ -1,0 +1,269 @@
+//! Which interrupts are moved, and where to, so that none is handled on some cpus.
+
+use serde::{Deserialize, Serialize};
+
+use super::device::{DeviceInterrupt, Mobility};
+use crate::{CpuSet, Machine};
+
+/// What keeping interrupts away from some cpus takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Those that are to be moved, in order of their numbers.
+    pub moves: Vec<Move>,
+    /// Those that were sent elsewhere before, and have not gone yet, in order of their numbers; from and to are the same.
+    pub waiting: Vec<Move>,
+    /// Those that are handled there and cannot be moved, in order of their numbers. Interrupts of which every cpu has its
+    /// own are none of them.
+    pub staying: Vec<Staying>,
+}
+
+/// Other cpus for an interrupt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Move {
+    /// The interrupt's number.
+    pub number: u32,
+    /// Its handlers.
+    pub name: String,
+    /// The cpus that may handle it now.
+    pub from: CpuSet,
+    /// The cpus that may from then on; never empty, and at least one is online.
+    pub to: CpuSet,
+    /// Why it gets cpus that it did not have, or loses more than was asked for; absent where it just loses those.
+    pub reason: Option<String>,
+}
+
+impl Move {
+    fn new(interrupt: &DeviceInterrupt, from: &CpuSet, to: CpuSet, reason: Option<String>) -> Self {
+        Self { number: interrupt.number, name: interrupt.name(), from: from.clone(), to, reason }
+    }
+
+    /// Whether the interrupt gets other cpus.
+    pub fn is_change(&self) -> bool {
+        self.from != self.to
+    }
+}
+
+/// An interrupt that stays where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Staying {
+    /// The interrupt's number.
+    pub number: u32,
+    /// Its handlers.
+    pub name: String,
+    /// The cpus that handle it.
+    pub cpus: CpuSet,
+    /// Why it cannot be moved.
+    pub mobility: Mobility,
+}
+
+/// No online cpu would be left to handle interrupts, but perhaps those that the kernel was told to isolate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("covers every online cpu{}", if *isolated { " that is not isolated" } else { "" })]
+pub struct NoCpuLeft {
+    /// Whether isolated ones would.
+    pub isolated: bool,
+}
+
+/// Plans to keep interrupts away from some cpus: each keeps those of its cpus that are not among them, without isolated ones
+/// (isolcpus=, nohz_full=), which the kernel might choose as well as any other, unless it has no others. One that would have
+/// no online cpu left gets those of its device's node, if there are any, else all; never isolated ones.
+///
+/// # Errors
+/// [`NoCpuLeft`] where every online cpu that is not isolated is among them.
+pub fn plan(interrupts: &[DeviceInterrupt], away: &CpuSet, machine: &Machine) -> Result<Plan, NoCpuLeft> {
+    let places = Places::new(away, machine)?;
+    let mut plan = Plan::default();
+    for interrupt in interrupts.iter().filter(|interrupt| interrupt.concerns(away)) {
+        match (interrupt.mobility, &interrupt.allowed, interrupt.cpus()) {
+            (Mobility::PerCpu, ..) => {}
+            (Mobility::Movable, Some(allowed), _) if allowed.is_disjoint(away) => {
+                plan.waiting.push(Move::new(interrupt, allowed, allowed.clone(), None));
+            }
+            (Mobility::Movable, Some(allowed), _) => plan.moves.push(places.moved(interrupt, allowed)),
+            (_, _, cpus) => plan.staying.push(Staying {
+                number: interrupt.number,
+                name: interrupt.name(),
+                cpus: cpus.cloned().unwrap_or_default(),
+                mobility: interrupt.mobility,
+            }),
+        }
+    }
+    Ok(plan)
+}
+
+/// Where interrupts may go.
+struct Places<'a> {
+    away: &'a CpuSet,
+    machine: &'a Machine,
+    /// Online cpus that are not to be kept free, without those that the kernel was told to isolate.
+    others: CpuSet,
+}
+
+impl<'a> Places<'a> {
+    fn new(away: &'a CpuSet, machine: &'a Machine) -> Result<Self, NoCpuLeft> {
+        let online = machine.online.difference(away);
+        let others = online.difference(&machine.isolated).difference(&machine.nohz_full);
+        match others.is_empty() {
+            true => Err(NoCpuLeft { isolated: !online.is_empty() }),
+            false => Ok(Self { away, machine, others }),
+        }
+    }
+
+    fn moved(&self, interrupt: &DeviceInterrupt, allowed: &CpuSet) -> Move {
+        let kept = allowed.difference(self.away);
+        let common = kept.difference(&self.machine.isolated).difference(&self.machine.nohz_full);
+        let (to, reason) = if !common.is_disjoint(&self.machine.online) {
+            let reason = (common != kept).then(|| "isolated cpus are left out".to_owned());
+            (common, reason)
+        } else if !kept.is_disjoint(&self.machine.online) {
+            // Whoever allowed isolated cpus alone meant them.
+            (kept, None)
+        } else {
+            self.instead(interrupt, &kept)
+        };
+        Move::new(interrupt, allowed, to, reason)
+    }
+
+    /// The cpus for an interrupt that has no online cpu left, and why these.
+    fn instead(&self, interrupt: &DeviceInterrupt, kept: &CpuSet) -> (CpuSet, Option<String>) {
+        let lost = if kept.is_empty() { "it had no other cpu" } else { "its other cpus are offline" };
+        let number = interrupt.node.filter(|_| self.machine.nodes.len() > 1);
+        let node = number.and_then(|number| self.machine.nodes.iter().find(|node| node.number == number));
+        match node.map(|node| (node.number, node.cpus.intersection(&self.others))) {
+            Some((number, cpus)) if !cpus.is_empty() => {
+                (cpus, Some(format!("{lost}: it gets those of its device's node {number}")))
+            }
+            Some((number, _)) => {
+                let why = format!("{lost}, and its device's node {number} has none: it gets all remaining cpus");
+                (self.others.clone(), Some(why))
+            }
+            None => (self.others.clone(), Some(format!("{lost}: it gets all remaining cpus"))),
+        }
+    }
+}
+
+/// Interrupts made by hand for the tests.
+#[cfg(test)]
+pub(crate) mod sample {
+    use super::*;
+
+    /// The cpus of a kernel list.
+    pub fn set(list: &str) -> CpuSet {
+        CpuSet::parse_list(list).expect("a list in a test is right")
+    }
+
+    /// An interrupt that can be moved.
+    pub fn interrupt(number: u32, name: &str, allowed: &str, effective: &str) -> DeviceInterrupt {
+        DeviceInterrupt {
+            number,
+            handlers: vec![name.to_owned()],
+            driver: None,
+            device: None,
+            chip: None,
+            hardware_number: None,
+            trigger: None,
+            allowed: Some(set(allowed)),
+            effective: Some(set(effective)),
+            hint: None,
+            node: None,
+            wakes: None,
+            mobility: Mobility::Movable,
+            counts: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sample::{interrupt, set};
+    use super::*;
+    use crate::machine_file::BUILT_IN;
+
+    /// 64 cpus in four nodes of 16.
+    fn threadripper() -> Machine {
+        let machine = BUILT_IN.iter().find(|machine| machine.name == "threadripper-2990wx").unwrap();
+        machine.read().unwrap().machine
+    }
+
+    fn moved(interrupt: DeviceInterrupt, away: &str, machine: &Machine) -> (String, Option<String>) {
+        let plan = plan(&[interrupt], &set(away), machine).unwrap();
+        let [only] = plan.moves.as_slice() else { panic!("{plan:?}") };
+        (only.to.to_string(), only.reason.clone())
+    }
+
+    fn of_node(number: u32, allowed: &str) -> DeviceInterrupt {
+        DeviceInterrupt { node: Some(number), ..interrupt(40, "eth0", allowed, allowed) }
+    }
+
+    #[test]
+    fn an_interrupt_loses_the_cpus_and_keeps_the_others() {
+        let machine = threadripper();
+        assert_eq!(moved(interrupt(4, "ttyS0", "0-63", "5"), "0-3,32", &machine), ("4-31,33-63".into(), None));
+        assert_eq!(moved(interrupt(4, "ttyS0", "3,9", "9"), "3", &machine), ("9".into(), None));
+        // The kernel lists cpus that it could have; they stay.
+        assert_eq!(moved(interrupt(4, "ttyS0", "0-127", "5"), "0-62", &machine), ("63-127".into(), None));
+    }
+
+    #[test]
+    fn one_that_has_none_left_gets_those_of_its_node_first() {
+        let mut machine = threadripper();
+        let why = |text: &str| Some(text.to_owned());
+        let near = moved(of_node(1, "16"), "16-17", &machine);
+        assert_eq!(near, ("18-31".into(), why("it had no other cpu: it gets those of its device's node 1")));
+        let far = moved(of_node(1, "16"), "16-31", &machine);
+        let nor = "it had no other cpu, and its device's node 1 has none: it gets all remaining cpus";
+        assert_eq!(far, ("0-15,32-63".into(), why(nor)));
+        let nowhere = moved(interrupt(1, "i8042", "2,99", "2"), "2-61", &machine);
+        assert_eq!(nowhere, ("0,1,62,63".into(), why("its other cpus are offline: it gets all remaining cpus")));
+        machine.nodes.truncate(1);
+        assert_eq!(moved(of_node(0, "8"), "8", &machine).1, why("it had no other cpu: it gets all remaining cpus"));
+    }
+
+    #[test]
+    fn isolated_cpus_get_no_interrupts_but_those_that_are_theirs_alone() {
+        let mut machine = threadripper();
+        (machine.isolated, machine.nohz_full) = (set("4-62"), set("63"));
+        let away = |allowed: &str, cpus: &str| moved(interrupt(1, "i8042", allowed, "0"), cpus, &machine);
+        let left_out = Some("isolated cpus are left out".to_owned());
+        assert_eq!(away("0-63", "0"), ("1-3".into(), left_out));
+        assert_eq!(away("0", "0").0, "1-3", "one that gets other cpus gets none of them");
+        assert_eq!(away("0,9", "0"), ("9".into(), None));
+        let none = plan(&[interrupt(1, "i8042", "0-63", "0")], &set("0-3"), &machine).unwrap_err();
+        assert_eq!(none.to_string(), "covers every online cpu that is not isolated");
+    }
+
+    #[test]
+    fn who_cannot_be_moved_is_named_with_the_reason() {
+        let managed = DeviceInterrupt { mobility: Mobility::Managed, ..interrupt(24, "nvme0q1", "0", "0") };
+        let elsewhere = DeviceInterrupt { number: 25, ..interrupt(25, "nvme0q2", "1", "1") };
+        let timer = DeviceInterrupt { mobility: Mobility::PerCpu, ..interrupt(11, "arch_timer", "0-63", "0-63") };
+        let unread = DeviceInterrupt {
+            mobility: Mobility::Unknown,
+            allowed: None,
+            effective: None,
+            ..interrupt(3, "old", "0", "0")
+        };
+        let plan = plan(&[managed, elsewhere, timer, unread], &set("0"), &threadripper()).unwrap();
+        let cpus = set("0");
+        let staying = Staying { number: 24, name: "nvme0q1".into(), cpus, mobility: Mobility::Managed };
+        assert_eq!(plan, Plan { staying: vec![staying], ..Plan::default() });
+    }
+
+    #[test]
+    fn what_was_sent_away_before_is_not_sent_again() {
+        let sent = interrupt(8, "rtc0", "1-3", "0");
+        let plan = plan(&[sent], &set("0"), &threadripper()).unwrap();
+        let [waiting] = plan.waiting.as_slice() else { panic!("{plan:?}") };
+        assert_eq!((waiting.number, waiting.is_change(), plan.moves.len()), (8, false, 0));
+    }
+
+    #[test]
+    fn all_cpus_cannot_be_kept_free() {
+        let interrupts = [interrupt(4, "ttyS0", "0-63", "5")];
+        assert_eq!(plan(&interrupts, &set("0-63"), &threadripper()), Err(NoCpuLeft { isolated: false }));
+        assert_eq!(plan(&interrupts, &set("0-70"), &threadripper()), Err(NoCpuLeft { isolated: false }));
+        assert!(plan(&interrupts, &set("0-62"), &threadripper()).is_ok());
+    }
+}

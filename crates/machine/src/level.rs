@@ -1,0 +1,40 @@
+//! The levels of a machine, from the outermost down to the cpu.
+
+use serde::{Deserialize, Serialize};
+
+use crate::vocabulary::vocabulary;
+
+vocabulary! {
+    /// A level of the machine, outermost first; each has objects that are sets of cpus.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Level {
+        Drawer "drawer": "Books that are connected with each other (s390). Few machines have them.";
+        Book "book": "Packages that are connected with each other (s390). Few machines have them.";
+        Package "package": "A socket.";
+        Node "node": "A NUMA node; it may have no cpus, or no memory.";
+        Die "die": "A die inside a package.";
+        Llc "llc": "The cpus that share a last-level cache.";
+        Group "group": "Cpus that talk cheaply among themselves: what a map of links proved. Where there is no map, the last-level caches.";
+        Cluster "cluster": "Cores that share an L2, or that the kernel calls a cluster (a Bulldozer module, an Intel E-core module, an Arm cluster).";
+        Core "core": "A physical core; its cpus are SMT siblings.";
+        Cpu "cpu": "A logical processor, by the operating system's number.";
+    }
+}
+
+impl Level {
+    /// The levels that every machine has, outermost first: not groups, which have to be measured, and not books and drawers.
+    pub const EVERYWHERE: [Self; 7] =
+        [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
+
+    /// The levels around it, outermost first.
+    pub fn around(self) -> impl DoubleEndedIterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |other| *other < self)
+    }
+
+    /// The levels in it, outermost first; the cpu itself needs no sharing out.
+    pub fn inside(self) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |other| *other > self && *other < Self::Cpu)
+    }
+}

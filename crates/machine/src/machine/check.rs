@@ -1,0 +1,119 @@
+//! Checks on a machine that comes from a file. What is assembled from an operating system's files passes them.
+
+use crate::{CpuSet, Level, Machine};
+
+/// Most cpus of a machine: Linux counts no more.
+const MOST_CPUS: usize = 8192;
+/// Most memory nodes of a machine: Linux counts no more.
+const MOST_NODES: usize = 1024;
+/// Most caches that a cpu is in: two on the first level, one on each of the others, and as many again.
+const MOST_CACHES_OF_A_CPU: usize = 10;
+/// Most devices of a machine, and most costs of its memory.
+const MOST_OTHERS: usize = 1 << 14;
+
+impl Machine {
+    /// Says what is wrong with a machine that comes from a file.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_counts()?;
+        self.check_cpus()?;
+        Level::ALL.into_iter().filter(|level| *level != Level::Node).try_for_each(|level| self.check_level(level))?;
+        let nodes = self.nodes.iter().map(|node| &node.cpus);
+        let kinds = self.kinds.iter().map(|kind| &kind.cpus);
+        [self.parts(nodes, "nodes"), self.parts(kinds, "kinds of core")].into_iter().collect()
+    }
+
+    fn check_counts(&self) -> Result<(), String> {
+        let cpus = self.possible.len();
+        let counts = [
+            (cpus, MOST_CPUS, "cpus"),
+            (self.nodes.len(), MOST_NODES, "nodes"),
+            (self.caches.len(), MOST_CACHES_OF_A_CPU * cpus, "caches"),
+            (self.processor_groups.len(), MOST_NODES, "processor groups"),
+            (self.kinds.len(), cpus, "kinds of core"),
+            (self.devices.len(), MOST_OTHERS, "devices"),
+            (self.memory_costs.len(), MOST_OTHERS, "costs of memory"),
+        ];
+        match counts.into_iter().find(|(count, most, _)| count > most) {
+            Some((count, most, what)) => {
+                Err(format!("its machine has {count} {what}, and at most {most} are possible"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_cpus(&self) -> Result<(), String> {
+        let Self { possible, present, online, allowed, .. } = self;
+        match () {
+            () if online.is_empty() => Err("its machine has no cpu".to_owned()),
+            () if !(allowed.is_subset(online) && online.is_subset(present) && present.is_subset(possible)) => {
+                Err("its machine has cpus that are online and not present".to_owned())
+            }
+            () => Ok(()),
+        }
+    }
+
+    /// Checks that each online cpu is in exactly one object of a level.
+    fn check_level(&self, level: Level) -> Result<(), String> {
+        // A level is looked up cpu by cpu only if its objects are no more than cpus.
+        let objects = if level == Level::Cpu { Vec::new() } else { self.objects(level) };
+        if objects.iter().any(CpuSet::is_empty) {
+            return Err("its machine has objects without cpus".to_owned());
+        }
+        let all: usize = objects.iter().map(CpuSet::len).sum();
+        let name = format!("objects of the level {level}");
+        self.parts(objects.iter(), &name)?;
+        match level == Level::Cpu || level == Level::Group || all == self.online.len() {
+            true => Ok(()),
+            false => Err(format!("its machine has cpus in no object of the level {level}")),
+        }
+    }
+
+    /// Checks that no cpu is in two of some sets, and all are online.
+    fn parts<'a>(&self, sets: impl Iterator<Item = &'a CpuSet>, name: &str) -> Result<(), String> {
+        let mut cpus: Vec<u32> = Vec::new();
+        for set in sets {
+            if cpus.len() + set.len() > self.online.len() || !set.is_subset(&self.online) {
+                return Err(format!("its machine has cpus that are not online, or twice, in {name}"));
+            }
+            cpus.extend(set.iter());
+        }
+        cpus.sort_unstable();
+        match cpus.windows(2).all(|pair| pair[0] < pair[1]) {
+            true => Ok(()),
+            false => Err(format!("its machine has a cpu twice in {name}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine_file;
+
+    #[test]
+    fn every_machine_that_is_built_in_passes() {
+        for machine in machine_file::BUILT_IN {
+            let machine = machine_file::parse(machine.text).unwrap().machine;
+            assert_eq!(machine.check(), Ok(()), "{:?}", machine.processor);
+        }
+    }
+
+    #[test]
+    fn objects_that_are_no_partition_of_the_cpus_are_refused() {
+        let machine = machine_file::parse(machine_file::BUILT_IN[1].text).unwrap().machine;
+        let refused = |change: fn(&mut Machine)| {
+            let mut changed = machine.clone();
+            change(&mut changed);
+            changed.check().unwrap_err()
+        };
+        refused(|machine| machine.cores.push(machine.cores[0].clone()));
+        refused(|machine| machine.cores.clear());
+        refused(|machine| machine.nodes.push(machine.nodes[0].clone()));
+        refused(|machine| machine.nodes = vec![crate::machine::Node::default(); 2000]);
+        refused(|machine| machine.online = CpuSet::new());
+        refused(|machine| machine.present = CpuSet::new());
+        refused(|machine| machine.possible = CpuSet::first(65_000));
+        refused(|machine| machine.llcs[0].cpus = CpuSet::new());
+        refused(|machine| machine.groups = vec![CpuSet::of(0), CpuSet::of(0)]);
+    }
+}

@@ -1,0 +1,246 @@
+//! The expression: what was written, taken apart.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::Indices;
+use super::order::list;
+use crate::vocabulary::vocabulary;
+use crate::{CpuSet, Level};
+
+/// An expression of the placement language; prints as a text that means the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expression {
+    pub(super) text: String,
+    pub(super) term: Term,
+}
+
+/// A part of an expression, and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    pub(super) node: Node,
+    /// Its characters in the text.
+    pub(super) at: Range<usize>,
+}
+
+/// Where a term stands does not change what it means.
+impl PartialEq for Term {
+    fn eq(&self, other: &Self) -> bool {
+        self.node == other.node
+    }
+}
+
+impl Eq for Term {}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    /// Cpus by number, in the order in which they were typed.
+    List(Vec<u32>),
+    Mask(CpuSet),
+    Name(Name),
+    /// Objects of a level, of the machine or of what stands before the dot.
+    Objects {
+        of: Option<Box<Term>>,
+        level: Level,
+        indices: Indices,
+    },
+    Pattern {
+        pattern: Pattern,
+        count: u32,
+        level: Level,
+        among: Option<Box<Term>>,
+    },
+    /// The cpus that are worth most now.
+    Best {
+        count: u32,
+        among: Option<Box<Term>>,
+    },
+    /// The cpus near a device, by what a user calls it.
+    Near(String),
+    Not(Box<Term>),
+    /// Terms joined from left to right.
+    Chain(Box<Term>, Vec<(Operator, Term)>),
+}
+
+/// What joins two terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `+`: the cpus of either.
+    Union,
+    /// `-`: those of the first without those of the second.
+    Without,
+    /// `&`: those in both.
+    Both,
+}
+
+impl Operator {
+    /// All operators.
+    pub const ALL: [Self; 3] = [Self::Union, Self::Without, Self::Both];
+
+    /// How it is written.
+    pub const fn symbol(self) -> char {
+        match self {
+            Self::Union => '+',
+            Self::Without => '-',
+            Self::Both => '&',
+        }
+    }
+}
+
+vocabulary! {
+    /// A name of cpus.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Name {
+        All "all": "every cpu of the machine";
+        Online "online": "those that are switched on";
+        Performance "performance": "the larger, faster cores, on machines with several kinds";
+        Efficiency "efficiency": "the smaller cores, on machines with several kinds";
+        LowPower "low-power": "the smallest cores, outside the last-level cache";
+        Vcache "vcache": "the dies with stacked cache";
+        Frequency "frequency": "the other dies of a machine with stacked cache";
+        Quiet "quiet": "those that the latest survey found less disturbed than the others";
+        Isolated "isolated": "those that `isolcpus=` or an isolated cpuset keeps out of the scheduler's balancing";
+        OnePerCore "one-per-core": "one usable cpu of each core";
+        WithMemory "with-memory": "those on NUMA nodes that have memory, and whose memory this process may use";
+        CheapMemory "cheap-memory": "those whose nearest memory costs at most 10 % more than any cpu's, by the latest map of memory; an error without one";
+    }
+}
+
+vocabulary! {
+    /// A way to choose a number of cpus.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Pattern {
+        Spread "spread": "over as many objects of a level as will hold them";
+        Pack "pack": "over as few objects of a level as will hold them";
+    }
+}
+
+/// The word before the cpus that are worth most.
+pub(super) const BEST: &str = "best";
+/// The word for what they are compared by.
+pub(super) const WORTH: &str = "worth";
+/// The word before a device.
+pub(super) const NEAR: &str = "near";
+
+impl Expression {
+    /// The text as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The cpus in the order in which they were written, of an expression that is one list or one mask and so means the
+    /// same on every machine that has these cpus.
+    pub fn plain_cpus(&self) -> Option<Vec<u32>> {
+        match &self.term.node {
+            Node::List(cpus) => Some(cpus.clone()),
+            Node::Mask(cpus) => Some(cpus.iter().collect()),
+            _ => None,
+        }
+    }
+
+    /// Whether the expression speaks of groups, which need a map of links.
+    pub fn needs_groups(&self) -> bool {
+        let is_group = |node: &Node| {
+            matches!(node, Node::Objects { level: Level::Group, .. } | Node::Pattern { level: Level::Group, .. })
+        };
+        self.term.has(&is_group)
+    }
+
+    /// Whether what memory costs changes what the expression selects: `cheap-memory`, and devices at a node without cpus.
+    pub fn needs_memory_costs(&self) -> bool {
+        self.term.has(&|node| matches!(node, Node::Name(Name::CheapMemory) | Node::Near(_)))
+    }
+
+    /// Whether the expression asks what cpus are worth now; it means other cpus at another time.
+    pub fn needs_worth(&self) -> bool {
+        self.term.has(&|node| matches!(node, Node::Best { .. }))
+    }
+
+    /// Whether the expression asks what is near a device, by what the system reports.
+    pub fn needs_devices(&self) -> bool {
+        self.term.has(&|node| matches!(node, Node::Near(_)))
+    }
+
+    /// Whether the expression has the name `quiet`, which needs a survey.
+    pub fn needs_survey(&self) -> bool {
+        self.term.has(&|node| *node == Node::Name(Name::Quiet))
+    }
+}
+
+impl Term {
+    fn has(&self, wanted: &impl Fn(&Node) -> bool) -> bool {
+        wanted(&self.node)
+            || match &self.node {
+                Node::List(_) | Node::Mask(_) | Node::Name(_) | Node::Near(_) => false,
+                Node::Objects { of, .. } => of.as_ref().is_some_and(|of| of.has(wanted)),
+                Node::Pattern { among, .. } | Node::Best { among, .. } => {
+                    among.as_ref().is_some_and(|among| among.has(wanted))
+                }
+                Node::Not(term) => term.has(wanted),
+                Node::Chain(first, rest) => first.has(wanted) || rest.iter().any(|(_, term)| term.has(wanted)),
+            }
+    }
+
+    /// Writes the term as an operand: a chain in parentheses.
+    fn operand(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if matches!(self.node, Node::Chain(..)) { write!(formatter, "({self})") } else { write!(formatter, "{self}") }
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.term.fmt(formatter)
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node {
+            Node::List(cpus) => formatter.write_str(&list(cpus)),
+            Node::Mask(cpus) => write!(formatter, "0x{}", cpus.to_hexadecimal()),
+            Node::Name(name) => formatter.write_str(name.word()),
+            Node::Objects { of, level, indices } => {
+                if let Some(of) = of {
+                    // A list before a dot would read as a number with a fraction.
+                    match of.node {
+                        Node::List(_) | Node::Mask(_) | Node::Not(_) => write!(formatter, "({of}).")?,
+                        _ => {
+                            of.operand(formatter)?;
+                            formatter.write_str(".")?;
+                        }
+                    }
+                }
+                write!(formatter, "{level}:{indices}")
+            }
+            Node::Pattern { pattern, count, level, among } => {
+                write!(formatter, "{}({count}, {level}", pattern.word())?;
+                among.iter().try_for_each(|among| write!(formatter, ", {among}"))?;
+                formatter.write_str(")")
+            }
+            Node::Best { count, among } => {
+                write!(formatter, "{BEST}({count}, {WORTH}")?;
+                among.iter().try_for_each(|among| write!(formatter, ", {among}"))?;
+                formatter.write_str(")")
+            }
+            Node::Near(device) => write!(formatter, "{NEAR}({device})"),
+            Node::Not(term) => {
+                formatter.write_str("!")?;
+                term.operand(formatter)
+            }
+            Node::Chain(first, rest) => {
+                chain_operand(formatter, first, rest.first())?;
+                rest.iter().enumerate().try_for_each(|(place, (operator, term))| {
+                    write!(formatter, " {} ", operator.symbol())?;
+                    chain_operand(formatter, term, rest.get(place + 1))
+                })
+            }
+        }
+    }
+}
+
+/// A list before "- 3" stands in parentheses: `0 - 3` could be meant as the range.
+fn chain_operand(formatter: &mut fmt::Formatter<'_>, term: &Term, next: Option<&(Operator, Term)>) -> fmt::Result {
+    let range =
+        matches!((&term.node, next), (Node::List(_), Some((Operator::Without, Term { node: Node::List(_), .. }))));
+    if range { write!(formatter, "({term})") } else { term.operand(formatter) }
+}

@@ -1,0 +1,163 @@
+//! Locations of hwloc's tools, as hwloc(7) describes them.
+
+mod object;
+
+use super::text::{Fault, Piece};
+use super::{NotationLine, Read, mask, nodes};
+use crate::suggested_command;
+use crate::{CpuSet, Machine};
+use object::{Options, objects};
+
+/// The prefix with a mask, which hwloc takes by the system's numbers whatever the numbering of objects.
+pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
+    let text = format!("hwloc-bind 0x{} --", mask::grouped(cpus).replace(',', ",0x"));
+    vec![NotationLine::new("mask", text).remark("Masks use the system's numbers, pu:0-3 hwloc's own.")]
+}
+
+/// Options that say nothing about cpus, and those of them that are followed by a value.
+const PLAIN: [&str; 14] = [
+    "--strict",
+    "--taskset",
+    "-f",
+    "--force",
+    "-q",
+    "--quiet",
+    "-v",
+    "--verbose",
+    "--po",
+    "--lo",
+    "--no",
+    "--nodeset-output",
+    "--physical-output",
+    "--logical-output",
+];
+const WITH_VALUE: [&str; 4] = ["--pid", "--tid", "--mempolicy", "--best-memattr"];
+
+/// Reads locations, or a whole command line of hwloc-bind or hwloc-calc.
+pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
+    let mut words = text.words();
+    if words[0].text.contains("hwloc-bind") || words[0].text.contains("hwloc-calc") {
+        words.remove(0);
+    }
+    let mut options = Options { physical: false, single: false, only_thread: None, disallowed: false, nodeset: false };
+    let mut locations = Vec::new();
+    let mut memory = Vec::new();
+    let mut for_memory = false;
+    let mut arguments = words.into_iter();
+    while let Some(word) = arguments.next() {
+        match word.text {
+            "--" => break,
+            "--membind" => for_memory = true,
+            "--cpubind" => for_memory = false,
+            known if WITH_VALUE.contains(&known) => drop(arguments.next()),
+            other if other.starts_with('-') => option(word, &mut options)?,
+            other if for_memory => memory.push(other),
+            _ => locations.push(word),
+        }
+    }
+    let mut cpus = CpuSet::new();
+    for location in locations {
+        cpus = combined(&cpus, location, &options, machine)?;
+    }
+    Ok(conclude(cpus, &options, machine).remarks(memory.iter().map(|place| format!("Memory is bound to {place}."))))
+}
+
+fn option(word: Piece<'_>, options: &mut Options) -> Result<(), Fault> {
+    match word.text {
+        "-p" | "--physical" | "--pi" | "--physical-input" => options.physical = true,
+        "-l" | "--logical" | "--li" | "--logical-input" => options.physical = false,
+        "--single" => options.single = true,
+        "--disallowed" => options.disallowed = true,
+        "-n" | "--nodeset" | "--ni" | "--nodeset-input" => options.nodeset = true,
+        "--no-smt" => options.only_thread = Some(0),
+        other if other.starts_with("--no-smt=") => {
+            let thread = word.after("=").unwrap_or(word).number("which thread of each core")?;
+            options.only_thread = Some(thread as usize);
+        }
+        other if PLAIN.contains(&other) => {}
+        other => return Err(word.fault(format!("unknown option: {other}"))),
+    }
+    Ok(())
+}
+
+fn conclude(mut cpus: CpuSet, options: &Options, machine: &Machine) -> Read {
+    if let Some(thread) = options.only_thread {
+        let kept = |core: &crate::machine::Object| core.cpus.iter().nth(thread);
+        cpus = cpus.intersection(&machine.cores.iter().filter_map(kept).collect());
+    }
+    if options.single {
+        cpus = cpus.lowest().map(CpuSet::of).unwrap_or_default();
+    }
+    let logical = format!(
+        "hwloc has its own numbering of objects (logical indexes); the cpus here are as {} shows them.",
+        suggested_command::topology().mention()
+    );
+    let physical =
+        "-p: objects use the system's numbers, which need not be unique; the first match is taken.".to_owned();
+    let confined = "hwloc counts only the cpus that this process may use; --disallowed counts all.".to_owned();
+    let is_confined = *options.counted(machine) != machine.online;
+    Read::set(cpus).remark(if options.physical { physical } else { logical }).remarks(is_confined.then_some(confined))
+}
+
+/// The cpus so far with one more location: added, or taken out (`~`), kept in common (`x`), or exchanged (`^`).
+fn combined(so_far: &CpuSet, word: Piece<'_>, options: &Options, machine: &Machine) -> Result<CpuSet, Fault> {
+    if let Some(rest) = word.strip_prefix("~") {
+        return Ok(so_far.difference(&location(rest, options, machine)?));
+    }
+    if let Some(rest) = word.strip_prefix("x") {
+        return Ok(so_far.intersection(&location(rest, options, machine)?));
+    }
+    if let Some(rest) = word.strip_prefix("^") {
+        let other = location(rest, options, machine)?;
+        return Ok(so_far.union(&other).difference(&so_far.intersection(&other)));
+    }
+    Ok(so_far.union(&location(word, options, machine)?))
+}
+
+fn location(word: Piece<'_>, options: &Options, machine: &Machine) -> Result<CpuSet, Fault> {
+    if matches!(word.text, "all" | "root" | "machine" | "machine:0") {
+        return Ok(options.counted(machine).clone());
+    }
+    let is_mask = word.text.starts_with("0x");
+    if is_mask && !options.nodeset {
+        return bitmap(word, &machine.online);
+    }
+    if let Some(set) = word.strip_prefix("nodeset=").or(is_mask.then_some(word)) {
+        let numbers = bitmap(set, &nodes::numbers(machine))?;
+        let chosen = machine.nodes.iter().filter(|node| numbers.contains(node.number));
+        return Ok(chosen.fold(CpuSet::new(), |sum, node| sum.union(&node.cpus)));
+    }
+    if word.text.contains('=') {
+        return Err(word.fault("devices and other attributes are not supported"));
+    }
+    let mut parents = vec![options.counted(machine).clone()];
+    for tuple in word.split(|c| c == '.') {
+        parents = objects(tuple, &parents, options, machine)?;
+    }
+    Ok(parents.iter().fold(CpuSet::new(), |sum, set| sum.union(set)))
+}
+
+/// A mask in groups of 32 bits, each with or without `0x`; an empty group is zero, and `0xf...f` before the groups sets
+/// all that there is above them.
+fn bitmap(word: Piece<'_>, all: &CpuSet) -> Result<CpuSet, Fault> {
+    let (infinite, word) = match word.strip_prefix("0xf...f") {
+        Some(rest) => (true, rest.strip_prefix(",").unwrap_or(rest)),
+        None => (false, word),
+    };
+    if infinite && word.is_empty() {
+        return Ok(all.clone());
+    }
+    let mut all_digits = String::new();
+    let groups = word.split(|c| c == ',');
+    for (index, group) in groups.iter().enumerate() {
+        let digits = mask::digits_of(group.strip_prefix("0x").unwrap_or(*group))?;
+        if digits.len() > 8 && groups.len() > 1 {
+            return Err(group.fault("a group between commas has at most eight digits"));
+        }
+        let width = if index > 0 || infinite { 8 } else { 0 };
+        all_digits.push_str(&format!("{digits:0>width$}"));
+    }
+    let first_above = if infinite { all_digits.len() * 4 } else { usize::MAX };
+    let cpus = mask::of_digits(word, &all_digits)?;
+    Ok(cpus.iter().chain(all.iter().filter(|cpu| *cpu as usize >= first_above)).collect())
+}

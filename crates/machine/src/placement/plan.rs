@@ -1,0 +1,156 @@
+//! Which placements of a program are worth trying on a machine, and how many others each of them stands for.
+//!
+//! Of 32 cpus four can be chosen in 35,960 ways, but most of these are the same thing: one is the other with equal cores,
+//! caches or packages exchanged. [`plan`] proposes placements that a person would think of, leaves out those that such
+//! an exchange makes of one another, and counts exactly how many choices there are that differ by more.
+
+mod class;
+mod classes;
+mod count;
+mod distances;
+mod fill;
+mod parts;
+mod propose;
+mod reason;
+mod roles;
+mod scene;
+mod select;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+use super::resolve::{Context, Resolution};
+use crate::{CpuSet, Machine};
+use class::Classifier;
+pub use count::Count;
+use propose::{Proposal, proposals};
+pub use roles::{Costs, MOST_ROLES, RoleCandidate, plan_roles};
+use scene::Scene;
+use tree::Tree;
+
+/// How many candidates a person reads, and a test can pay for.
+pub const USUAL_MOST: usize = 12;
+
+/// The placements of a machine that are worth trying.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Plan {
+    /// For how many threads, where that was said.
+    pub threads: Option<u32>,
+    /// The cpus that words may choose from: online, reachable, in the inherited mask and not isolated.
+    pub usable: CpuSet,
+    /// In how many ways that many cpus can be chosen of those; without a number of threads, any number of cpus.
+    pub subsets: Count,
+    /// In how many classes these fall: two choices are in one class where a symmetry of the machine takes one to the other.
+    pub classes: Count,
+    /// How many of the classes have a candidate.
+    pub classes_here: usize,
+    /// The operating system's choice, then from the least to the most restrictive; no two are in one class.
+    pub candidates: Vec<Candidate>,
+    /// What else is to be known, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// A placement that is worth trying.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Candidate {
+    /// An expression of the placement language that is these cpus here; absent for the operating system's choice.
+    pub expression: Option<String>,
+    /// Its cpus.
+    pub cpus: CpuSet,
+    /// Why it is worth trying, one sentence.
+    pub reason: String,
+    /// How many choices of as many cpus are in its class, itself among them.
+    pub stands_for: Count,
+    /// How many choices of as many cpus there are.
+    pub of: Count,
+}
+
+/// The placements that are worth trying on a machine, at most `most` (the operating system's choice and those without the
+/// first and the busiest core are always among them).
+///
+/// `reachable` are the cpus that the cpuset lets this process use; `threads` is how many threads the program has, where
+/// that is known; `busiest` is the cpu with the most interrupts, where a survey says so: no other cpu is like it then.
+///
+/// Symmetries keep the objects of all levels, sizes of caches, kinds of core, memory and distances of nodes, tickless
+/// cpus, and cpus that may not be used. Favoured cores of one kind, which only their highest frequency tells apart, are
+/// equal here.
+pub fn plan(machine: &Machine, reachable: &CpuSet, threads: Option<u32>, busiest: Option<u32>, most: usize) -> Plan {
+    let context = Context { machine, reachable, quiet: None, worth: None };
+    let usable = usable(&context);
+    let threads = threads.map(|threads| threads.max(1));
+    let busiest = busiest.filter(|cpu| usable.contains(*cpu));
+    let scene = Scene::new(context, usable, busiest);
+    let tree = Tree::of(parts::parts(machine, &scene.usable, busiest));
+    let mut classifier = Classifier::new(&tree);
+
+    let mut remarks = Vec::new();
+    let size = threads.map(|threads| threads as usize);
+    let has = scene.usable.len();
+    if let Some(more) = size.filter(|size| *size > has) {
+        let cpus = if has == 1 { "1 cpu".to_owned() } else { format!("{has} cpus") };
+        remarks.push(format!("{more} threads share {cpus}: some cpus get several."));
+    }
+    let classes = size.map_or_else(|| classes::all_classes(&tree), |size| classes::classes_of(&tree, size));
+    let mut found = different(proposals(&scene, size), &mut classifier);
+    if let Some(size) = size {
+        fill::fill(&mut found, size, classes, most, &scene, &mut classifier);
+    }
+    let chosen = select::select(found, most, &scene);
+    let subsets = match size {
+        Some(size) => Count::combinations(has, size),
+        None => (1..=has).map(|size| Count::combinations(has, size)).fold(Count::ZERO, Count::plus),
+    };
+    let is_counted = |proposal: &&Proposal| size.is_none_or(|size| proposal.cpus.len() == size);
+    Plan {
+        threads,
+        subsets,
+        classes,
+        classes_here: chosen.iter().filter(is_counted).count(),
+        remarks,
+        candidates: chosen.into_iter().map(|proposal| candidate(proposal, has, &mut classifier)).collect(),
+        usable: scene.usable,
+    }
+}
+
+/// The placement that a number of threads has most to itself, as an expression and its cpus: spread over the objects of the
+/// outermost level that has several, one cpu of each core before any sibling; all cpus for as many threads or more.
+pub fn spread_out(machine: &Machine, reachable: &CpuSet, threads: u32) -> (String, CpuSet) {
+    let context = Context { machine, reachable, quiet: None, worth: None };
+    let usable = usable(&context);
+    let scene = Scene::new(context, usable, None);
+    let spread = |level: &crate::Level| {
+        let text = format!("{}({threads}, {level})", super::Pattern::Spread.word());
+        Some((text.clone(), scene.resolve(&text)?))
+    };
+    let is_part = (threads as usize) < scene.usable.len();
+    let found = scene.levels(&scene.usable).first().filter(|_| is_part).and_then(spread);
+    found.unwrap_or_else(|| (super::Name::All.word().to_owned(), scene.usable.clone()))
+}
+
+/// What `all` is; where that is nothing (every cpu is isolated, say), the cpus that this process has.
+fn usable(context: &Context<'_>) -> CpuSet {
+    let all = super::parse("all").and_then(|all| all.resolve(context));
+    let inherited = || context.machine.online.intersection(context.reachable).intersection(&context.machine.allowed);
+    all.map_or_else(|_| inherited(), |Resolution { cpus, .. }| cpus)
+}
+
+/// The first proposal of each class.
+fn different(proposals: Vec<Proposal>, classifier: &mut Classifier<'_>) -> Vec<Proposal> {
+    let mut seen = std::collections::HashSet::new();
+    proposals.into_iter().filter(|proposal| seen.insert(classifier.class(&proposal.cpus))).collect()
+}
+
+fn candidate(proposal: Proposal, usable: usize, classifier: &mut Classifier<'_>) -> Candidate {
+    Candidate {
+        stands_for: classifier.size(&proposal.cpus),
+        of: Count::combinations(usable, proposal.cpus.len()),
+        expression: proposal.expression,
+        cpus: proposal.cpus,
+        reason: proposal.reason,
+    }
+}

@@ -1,0 +1,178 @@
+//! Which placements of several roles, as a server and its load, are worth trying on a machine.
+//!
+//! Two that a symmetry of the machine makes of one another are one, and how many there are in each class is counted exactly.
+
+use serde::Serialize;
+
+use super::class::Classifier;
+use super::count::Count;
+use super::scene::Scene;
+use super::tree::Tree;
+use super::{parts, usable};
+use crate::placement::Name;
+use crate::placement::resolve::Context;
+use crate::{CpuSet, Level, Machine};
+
+/// What a message between two cpus costs, in nanoseconds, where that is known.
+pub type Costs<'a> = &'a dyn Fn(u32, u32) -> Option<f64>;
+
+/// No more roles are planned for.
+pub const MOST_ROLES: usize = 64;
+
+/// A placement of several roles that is worth trying.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoleCandidate {
+    /// Each role's expression and its cpus, in the order of the roles.
+    pub places: Vec<(String, CpuSet)>,
+    /// Why it is worth trying, one sentence.
+    pub reason: String,
+    /// How many choices of as many cpus for each role are in its class, itself among them.
+    pub stands_for: Count,
+    /// How many choices of as many cpus for each role there are.
+    pub of: Count,
+    /// What a message between the first role and the last costs in the mean, in nanoseconds; absent without a map of links.
+    pub link_ns: Option<f64>,
+}
+
+/// The placements of some roles (two at least; the last is the load) that are worth trying, at most `most`: those that talk at the lowest cost
+/// first, where the costs are known.
+///
+/// `reachable` and `busiest` are as for [`super::plan`]; `costs` are those of the latest map of links.
+pub fn plan_roles(
+    machine: &Machine,
+    reachable: &CpuSet,
+    roles: usize,
+    (busiest, costs): (Option<u32>, Option<Costs<'_>>),
+    most: usize,
+) -> Vec<RoleCandidate> {
+    if !(2..=MOST_ROLES).contains(&roles) {
+        return Vec::new();
+    }
+    let context = Context { machine, reachable, quiet: None, worth: None };
+    let usable = usable(&context);
+    let busiest = busiest.filter(|cpu| usable.contains(*cpu));
+    let scene = Scene::new(context, usable, busiest);
+    let tree = Tree::of(parts::parts(machine, &scene.usable, busiest));
+    let mut classifier = Classifier::new(&tree);
+    let mut seen = std::collections::HashSet::new();
+    let mut found: Vec<RoleCandidate> = Vec::new();
+    for proposal in proposals(&scene, roles) {
+        let places: Option<Vec<(String, CpuSet)>> =
+            proposal.expressions.into_iter().map(|text| scene.resolve(&text).map(|cpus| (text, cpus))).collect();
+        let Some(places) = places.filter(|places| is_choice(places, &scene.usable)) else { continue };
+        let sets: Vec<&CpuSet> = places.iter().map(|(_, cpus)| cpus).collect();
+        if !seen.insert(classifier.class_of_all(&sets)) {
+            continue;
+        }
+        let of = sets.iter().map(|cpus| Count::combinations(scene.usable.len(), cpus.len()));
+        found.push(RoleCandidate {
+            stands_for: classifier.size_of_all(&sets),
+            of: of.fold(Count::ONE, Count::times),
+            link_ns: costs.and_then(|costs| link_ns(costs, sets[0], sets[sets.len() - 1])),
+            reason: proposal.reason,
+            places,
+        });
+    }
+    // What is not known stays where it was proposed, behind what is.
+    found.sort_by(|a, b| a.link_ns.unwrap_or(f64::INFINITY).total_cmp(&b.link_ns.unwrap_or(f64::INFINITY)));
+    found.truncate(most);
+    found
+}
+
+/// Whether all roles have usable cpus, and one of them not all.
+fn is_choice(places: &[(String, CpuSet)], usable: &CpuSet) -> bool {
+    places.iter().all(|(_, cpus)| !cpus.is_empty() && cpus.is_subset(usable))
+        && places.iter().any(|(_, cpus)| cpus != usable)
+}
+
+/// The mean cost between cpus of one role and of another; of a cpu with itself there is none.
+fn link_ns(costs: Costs<'_>, one: &CpuSet, other: &CpuSet) -> Option<f64> {
+    let of_pair = |a: u32, b: u32| (a != b).then(|| costs(a, b)).flatten().filter(|cost| cost.is_finite());
+    let known: Vec<f64> = one.iter().flat_map(|a| other.iter().filter_map(move |b| of_pair(a, b))).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+struct Proposal {
+    /// One for each role.
+    expressions: Vec<String>,
+    reason: String,
+}
+
+/// What a person would try, the closest first.
+fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
+    // Of machines with several kinds of core those that most programs gain from.
+    let pool = scene.resolve(Name::Performance.word()).unwrap_or_else(|| scene.usable.clone());
+    let all =
+        |text: &str, reason: &str| Proposal { expressions: vec![text.to_owned(); roles], reason: reason.to_owned() };
+    // All services in one place, and the load in another.
+    let two = |services: &str, load: String, reason: String| {
+        let mut expressions = vec![services.to_owned(); roles - 1];
+        expressions.push(load);
+        Proposal { expressions, reason }
+    };
+    let mut found = Vec::new();
+    let cores = objects(scene, Level::Core, &pool);
+    let Some((core, core_cpus)) = cores.first() else { return found };
+    let cpus: Vec<u32> = core_cpus.iter().collect();
+    if cpus.len() >= roles {
+        let expressions = (0..roles).map(|role| cpus[role].to_string()).collect();
+        found.push(Proposal { expressions, reason: "Siblings: one core, a cpu for each.".to_owned() });
+    }
+    found.push(all(
+        &cpus[0].to_string(),
+        "Together on one cpu: they never run at the same time, and share every cache.",
+    ));
+    if cpus.len() > 1 {
+        found.push(all(&format!("core:{core}"), "Together on one core: they share its caches."));
+    }
+    for (level, what) in [(Level::Cluster, "cluster"), (Level::Group, "group"), (Level::Llc, "last-level cache")] {
+        let Some((index, inside)) = objects(scene, level, &pool).into_iter().next() else { continue };
+        let inner = objects(scene, Level::Core, &inside);
+        if inner.len() >= roles {
+            let expressions = inner.iter().take(roles).map(|(core, _)| format!("core:{core}")).collect();
+            let reason = format!("Neighbours: a core for each, in one {what}.");
+            found.push(Proposal { expressions, reason });
+        }
+        let reason = format!("Together in one {what}.");
+        found.push(all(&format!("{level}:{index}"), &reason));
+    }
+    found.push(two(
+        &format!("core:{core}"),
+        format!("all - core:{core}"),
+        "The load off the server's core.".to_owned(),
+    ));
+    for (level, what) in [(Level::Llc, "last-level cache"), (Level::Node, "NUMA node"), (Level::Package, "package")] {
+        let places = objects(scene, level, &scene.usable);
+        let [(first, _), (second, _), ..] = places.as_slice() else { continue };
+        let reason = if level == Level::Llc {
+            "The load off the server's last-level cache.".to_owned()
+        } else {
+            format!("The load off the server's {what}.")
+        };
+        found.push(two(&format!("{level}:{first}"), format!("{level}:{second}"), format!("Apart: a {what} for each.")));
+        found.push(two(&format!("{level}:{first}"), format!("all - {level}:{first}"), reason));
+        if roles > 2 && places.len() >= roles {
+            let expressions = places.iter().take(roles).map(|(index, _)| format!("{level}:{index}")).collect();
+            found.push(Proposal { expressions, reason: format!("Every role in a {what} of its own.") });
+        }
+    }
+    let [performance, efficiency] = [Name::Performance, Name::Efficiency].map(|name| name.word().to_owned());
+    found.push(two(&performance, efficiency, "The load on the efficiency cores.".to_owned()));
+    if let Some((first, _)) = scene.first_core() {
+        let text = format!("all - core:{first}");
+        if cores.len() > 2 {
+            found.push(all(&text, "All of it off the first core, which often gets the most interrupts."));
+        }
+    }
+    found
+}
+
+/// The objects of a level that have cpus of a pool; those that hold the first core come last, as it often has the most interrupts.
+fn objects(scene: &Scene<'_>, level: Level, pool: &CpuSet) -> Vec<(usize, CpuSet)> {
+    let mut objects = scene.objects(level, pool);
+    if let Some((_, first)) = scene.first_core() {
+        objects.sort_by_key(|(_, cpus)| !first.is_disjoint(cpus));
+    }
+    objects
+}

@@ -1,0 +1,286 @@
+//! Commands that corewise suggests, each made in one place: [`examples`] has one of each, which a test of the program parses.
+
+use std::fmt::Display;
+
+use crate::CpuSet;
+use serde::Serialize;
+
+/// A command line that is suggested: the program and its arguments, not yet quoted for a shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
+#[serde(into = "String")]
+pub struct SuggestedCommand {
+    words: Vec<String>,
+}
+
+/// Characters of words that need no quotes in a shell, beside letters and digits.
+const PLAIN_CHARACTERS: &str = "-_./=,:@%+";
+
+impl SuggestedCommand {
+    /// The program and its arguments.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The command of corewise, such as "history"; `None` for another program.
+    pub fn command(&self) -> Option<&str> {
+        match &self.words[..] {
+            [program] if program == PROGRAM => Some(DEFAULT_COMMAND),
+            [program, command, ..] if program == PROGRAM && command.starts_with("--") => Some(DEFAULT_COMMAND),
+            [program, command, ..] if program == PROGRAM => Some(command),
+            _ => None,
+        }
+    }
+
+    /// The line as it is typed in a shell.
+    pub fn line(&self) -> String {
+        self.words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The line as a sentence mentions it, between backquotes.
+    pub fn mention(&self) -> String {
+        format!("`{}`", self.line())
+    }
+
+    /// The same command with further options, before `--` and what follows it.
+    #[must_use]
+    pub fn with_options(mut self, options: impl IntoIterator<Item = String>) -> Self {
+        let end = self.words.iter().position(|word| word == "--").unwrap_or(self.words.len());
+        self.words.splice(end..end, options);
+        self
+    }
+
+    fn flag(self, name: &str) -> Self {
+        self.with_options([name.to_owned()])
+    }
+
+    fn flag_if(self, is_set: bool, name: &str) -> Self {
+        if is_set { self.flag(name) } else { self }
+    }
+
+    fn option(self, name: &str, value: impl Display) -> Self {
+        self.with_options([name.to_owned(), value.to_string()])
+    }
+
+    fn option_if(self, name: &str, value: Option<impl Display>) -> Self {
+        match value {
+            Some(value) => self.option(name, value),
+            None => self,
+        }
+    }
+
+    fn argument(mut self, value: impl Display) -> Self {
+        self.words.push(value.to_string());
+        self
+    }
+
+    fn running<T: AsRef<str>>(mut self, program: &[T]) -> Self {
+        self.words.push("--".to_owned());
+        self.words.extend(program.iter().map(|word| word.as_ref().to_owned()));
+        self
+    }
+}
+
+impl From<SuggestedCommand> for String {
+    fn from(command: SuggestedCommand) -> Self {
+        command.line()
+    }
+}
+
+/// The program.
+const PROGRAM: &str = "corewise";
+/// The command that runs if none is named.
+const DEFAULT_COMMAND: &str = "survey";
+/// Stands for the user's program.
+const APP: [&str; 1] = ["./app"];
+/// Stands for the user's program in messages about what was typed.
+const COMMAND: [&str; 1] = ["COMMAND"];
+
+fn corewise(command: &str) -> SuggestedCommand {
+    other_program(&format!("{PROGRAM} {command}"))
+}
+
+fn other_program(line: &str) -> SuggestedCommand {
+    SuggestedCommand { words: line.split(' ').map(str::to_owned).collect() }
+}
+
+fn quote(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN_CHARACTERS.contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// How `tail` looked, to look again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TailOptions {
+    /// The cpus, if not all that are allowed.
+    pub cpus: Option<CpuSet>,
+    /// Whether tracepoints named the causes.
+    pub explains: bool,
+    /// Whether the loop ran before all other tasks.
+    pub is_fifo: bool,
+    /// The threshold in nanoseconds.
+    pub threshold_ns: Option<u64>,
+    /// The piece of work.
+    pub work: String,
+}
+
+/// Defines the constructors of suggested commands, each with an example of its arguments, and [`examples`] of all.
+macro_rules! suggestions {
+    ($($name:ident($($argument:ident: $type:ty = $example:expr),*) => $command:expr;)+) => {
+        $(
+            #[doc = concat!("Suggests `", stringify!($command), "`.")]
+            pub fn $name($($argument: $type),*) -> SuggestedCommand {
+                $command
+            }
+        )+
+
+        /// An example of each suggested command, with the name of its constructor.
+        pub fn examples() -> Vec<(&'static str, SuggestedCommand)> {
+            vec![$((stringify!($name), $name($($example),*))),+]
+        }
+    };
+}
+
+suggestions! {
+    // Survey
+    help() => corewise("--help");
+    first_survey() => other_program(PROGRAM);
+    survey() => corewise("survey");
+    survey_longer(cpus: Option<&CpuSet> = Some(&CpuSet::of(1)), budget: &str = "2m") =>
+        corewise("survey").option_if("--cpus", cpus).option("--budget", budget);
+    survey_of_cpus(cpus: &str = "LIST") => corewise("survey").option("--cpus", cpus);
+    topology() => corewise("topology");
+    topology_devices() => corewise("topology --devices");
+    topology_machines() => corewise("topology --machine list");
+    topology_of(machine: &str = "2990wx") => corewise("topology").option("--machine", machine);
+    tail() => corewise("tail");
+    tail_explain() => corewise("tail --explain");
+    tail_explain_cpus(cpus: &str = "0-3") => corewise("tail --explain").option("--cpus", cpus);
+    tail_record() => corewise("tail --explain --record FILE");
+    tail_again(how: &TailOptions = &TailOptions { work: "syscall".to_owned(), threshold_ns: Some(5000), ..TailOptions::default() }, budget: &str = "40s") =>
+        corewise("tail")
+            .option_if("--cpus", how.cpus.as_ref())
+            .flag_if(how.explains, "--explain")
+            .flag_if(how.is_fifo, "--fifo")
+            .option_if("--threshold", how.threshold_ns.map(|threshold| format!("{threshold}ns")))
+            .option("--budget", budget)
+            .option("--work", &how.work);
+    links() => corewise("links");
+    links_json() => corewise("links --json");
+    links_simulated(file: &str = "map.csv", seed: u64 = 1) =>
+        corewise("links").option("--simulate", file).option("--seed", seed);
+    links_import(file: &str = "map.csv") => corewise("links import").argument(file);
+    links_compare(before: &str = "before.csv", after: &str = "after.csv") =>
+        corewise("links compare").argument(before).argument(after);
+    links_import_in(unit: &str = "us") => corewise("links import FILE").option("--unit", unit);
+    links_show(number: &str = "N") => corewise("links show").argument(number);
+    memory() => corewise("memory");
+    memory_longer(budget: &str = "5m") => corewise("memory").option("--budget", budget);
+    memory_import(file: &str = "mlc.txt") => corewise("memory").option("--import", file);
+    memory_simulated(machine: &str = "fx-8150", seed: u64 = 1) =>
+        corewise("memory").option("--simulate", machine).option("--seed", seed);
+    worth() => corewise("worth");
+    watch_and_save() => corewise("watch --save FILE");
+    doctor() => corewise("doctor");
+
+    // Try
+    try_command() => corewise("try").running(&COMMAND);
+    try_on(places: &[String] = &["llc:0".to_owned(), "pack(4, group)".to_owned()]) =>
+        places.iter().fold(corewise("try"), |command, place| command.option("--on", place)).running(&APP);
+    try_both_of() => corewise("try --on A --on B").running(&COMMAND);
+    try_near(device: &str = "eth0") => corewise("try").option("--near", device).running(&APP);
+    try_threads(counts: [usize; 2] = [4, 8]) =>
+        corewise("try").option("--threads", counts.map(|count| count.to_string()).join(",")).running(&["./app", "-t", "{threads}"]);
+    try_threads_drawn() =>
+        corewise("try --threads 1,2,4,8 --svg scaling.svg").running(&["./app", "-t", "{threads}"]);
+    try_process(process: u32 = 4711) => corewise("try").option("--pid", process).option("--metric", "run-delay");
+    try_suite(suite: &str = "review", places: &[String] = &["all - core:0".to_owned()]) =>
+        places.iter().fold(corewise("try").option("--suite", suite), |command, place| command.option("--on", place));
+    try_suite_install() => corewise("try --suite review --install");
+    try_suite_resume() => corewise("try --suite SUITE --resume");
+    try_resume(number: i64 = 12) => corewise("try").flag(&format!("--resume={number}"));
+    try_again(number: i64 = 12) => corewise("try").option("--again", number);
+    try_with(options: &[String] = &["--on".to_owned(), "all - core:0".to_owned(), "--higher".to_owned(), "--metric".to_owned(), "fps".to_owned()], program: &[String] = &["./game".to_owned(), "two words".to_owned()]) =>
+        corewise("try").with_options(options.iter().cloned()).running(program);
+    try_placement(place: &str = "llc:0") => corewise("try").option("--on", place).running(&COMMAND);
+    place_help() => corewise("place --help");
+    place_json() => corewise("place EXPR --json");
+    place_from(options: &[String] = &["--from".to_owned(), "taskset".to_owned()], text: &[String] = &["-c".to_owned(), "0-3".to_owned()]) =>
+        corewise("place").with_options(options.iter().cloned()).running(text);
+    article() => corewise("article NAME");
+    article_quickly() => corewise("article NAME --quick");
+    article_all() => corewise("article all");
+    article_printed() => corewise("article core0 --print");
+
+    // Keep
+    run_on(place: &str = "all - core:0") => corewise("run").option("--on", place).running(&APP);
+    run_with_memory(policy: &str = "bind:0") => corewise("run --on all").option("--memory", policy).running(&APP);
+    run_winner(on: &str = "llc:0", memory: Option<&str> = Some("bind:0"), roles: Option<&str> = Some("io=^io-:0"), program: &[String] = &["./app".to_owned(), "-v".to_owned()]) =>
+        corewise("run").option("--on", on).option_if("--memory", memory).option_if("--roles", roles).running(program);
+    run_at_full_speed(program: &[String] = &["./app".to_owned()]) => corewise("run --on all --full-speed").running(program);
+    run_somewhere() => corewise("run --on EXPR").running(&COMMAND);
+    run_enforced() => corewise("run --on EXPR --enforce exact").running(&COMMAND);
+    run_softly() => corewise("run --on EXPR --soft").running(&COMMAND);
+    run_in_group() => corewise("run --on EXPR --cgroup").running(&COMMAND);
+    run_process(process: u32 = 4711) => corewise("run --on EXPR").option("--pid", process);
+    keep() => corewise("keep");
+    keep_add() => corewise("keep add NAME --match exe=*/PROGRAM --on EXPR");
+    keep_add_winner(number: &str = "N") => corewise("keep add").option("--from", number);
+    keep_add_winner_for(number: i64 = 12, matches: &[String] = &["unit=nginx.service".to_owned()]) =>
+        matches.iter().fold(corewise("keep add").option("--from", number), |command, text| command.option("--match", text));
+    keep_plan() => corewise("keep plan");
+    keep_run() => corewise("keep run");
+    keep_why(process: &str = "PID") => corewise("keep why").argument(process);
+    keep_release(process: &str = "PID") => corewise("keep release").argument(process);
+    keep_remove(rule: &str = "redis") => corewise("keep remove").argument(rule);
+    keep_disable(rule: &str = "redis") => corewise("keep disable").argument(rule);
+    keep_reload() => corewise("keep reload");
+    irq() => corewise("irq");
+    irq_away_from(cpus: &str = "all - core:0") => corewise("irq").option("--away-from", cpus);
+    irq_see_away_from(cpus: &str = "3") => corewise("irq").option("--away-from", cpus).flag("--dry-run");
+    irq_near(device: &str = "eth0") => corewise("irq").option("--near", device);
+    irq_see_near(device: &str = "eth0") => corewise("irq").option("--near", device).flag("--dry-run");
+    undo() => corewise("undo");
+
+    // Records
+    history() => corewise("history");
+    history_all() => corewise("history --all");
+    history_of_kind(kind: &str = "links") => corewise("history").option("--kind", kind);
+    history_show(number: &str = "N") => corewise("history show").argument(number);
+    history_show_json(number: i64 = 12) => corewise("history show").argument(number).flag("--json");
+    history_draw() => corewise("history show N --svg FILE");
+    history_compare(numbers: [i64; 2] = [3, 7]) => corewise("history compare").argument(numbers[0]).argument(numbers[1]);
+    history_import() => corewise("history import FILE");
+    report() => corewise("report");
+    report_on(number: i64 = 12) => corewise("report").argument(number);
+    report_figures(number: i64 = 12) => corewise("report").argument(number).option("--figures", "FOLDER");
+    record() => corewise("record");
+    record_to_pipe() => corewise("record -o -");
+
+    // Other programs
+    ethtool_queues(device: &str = "eth0") => other_program("ethtool -l").argument(device);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(run_on("all - core:0").line(), "corewise run --on 'all - core:0' -- ./app");
+        assert_eq!(try_threads([4, 8]).line(), "corewise try --threads 4,8 -- ./app -t '{threads}'");
+        assert_eq!(run_winner("0", None, None, &["it's".to_owned()]).line(), r"corewise run --on 0 -- 'it'\''s'");
+        assert_eq!(history_show("3").mention(), "`corewise history show 3`");
+    }
+
+    #[test]
+    fn options_stand_before_the_program() {
+        let options = ["--store".to_owned(), "x.db".to_owned()];
+        assert_eq!(run_on("0").with_options(options.clone()).line(), "corewise run --on 0 --store x.db -- ./app");
+        assert_eq!(doctor().with_options(options).line(), "corewise doctor --store x.db");
+        assert_eq!((doctor().command(), ethtool_queues("eth0").command()), (Some("doctor"), None));
+    }
+}

@@ -1,0 +1,270 @@
+//! What each cpu is worth now: how fast it is, and how much of it a new thread would get.
+//!
+//! Worth = speed × share. The speed is that of the latest survey, relative to the fastest cpu of the machine. The share is what fair
+//! scheduling gives one more thread: all that is idle, or half of what interrupts, the host and others leave, whichever is more.
+//! Nothing here knows an operating system: [`Board::update`] takes counters as they were read.
+
+mod now;
+mod record;
+
+use serde::Serialize;
+
+pub use now::WorthNow;
+pub use record::{
+    HEADER_BYTES, HEADER_WORDS, Head, LAYOUT_VERSION, MAGIC, RECORD_BYTES, RECORD_WORDS, Record, Shares, SpeedSource,
+};
+
+use crate::{Level, Machine};
+
+/// What a cpu has spent its time on since boot, in the system's ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ticks {
+    /// In programs and in the kernel on their behalf.
+    pub busy: u64,
+    /// Idle, or waiting for input and output.
+    pub idle: u64,
+    /// In handlers of interrupts.
+    pub interrupts: u64,
+    /// In soft interrupts.
+    pub soft_interrupts: u64,
+    /// While the host ran something else.
+    pub stolen: u64,
+}
+
+/// A relative speed and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speed {
+    /// Of the fastest cpu of the machine, above 0 and at most 1.
+    pub relative: f32,
+    /// How it is known.
+    pub source: SpeedSource,
+}
+
+/// A cpu and what it is worth, as it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CpuWorth {
+    /// The cpu.
+    pub cpu: u32,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub record: Record,
+}
+
+/// Returns the speed of each cpu of a machine, by number: relative to the fastest of `measured` (a cpu and the nanoseconds that a fixed piece
+/// of work takes on it), or else by the hardware's own ranking of the kinds of cores.
+pub fn relative_speeds(machine: &Machine, measured: &[(u32, f64)]) -> Vec<Speed> {
+    let fastest = measured.iter().map(|(_, nanoseconds)| *nanoseconds).fold(f64::INFINITY, f64::min);
+    let of = |cpu: u32| {
+        let own = measured.iter().find(|(seen, _)| *seen == cpu);
+        own.map_or_else(
+            || ranked(machine, cpu),
+            |(_, nanoseconds)| Speed { relative: (fastest / nanoseconds) as f32, source: SpeedSource::Measured },
+        )
+    };
+    (0..=machine.possible.union(&machine.online).highest().unwrap_or(0)).map(of).collect()
+}
+
+/// The hardware's own numbers, in which the reason of each kind ends ("cpu_capacity 446"). Only a prior: some machines rank all alike, or
+/// the wrong way round.
+fn ranked(machine: &Machine, cpu: u32) -> Speed {
+    let number = |reason: &str| reason.rsplit(' ').next()?.parse::<f32>().ok().filter(|number| *number > 0.0);
+    let numbers: Option<Vec<f32>> = machine.kinds.iter().map(|kind| number(&kind.reason)).collect();
+    let best = numbers.unwrap_or_default().into_iter().fold(0.0, f32::max);
+    match machine.kind_of(cpu).and_then(|kind| number(&kind.reason)).filter(|_| best > 0.0) {
+        Some(own) => Speed { relative: own / best, source: SpeedSource::Hardware },
+        None => Speed { relative: 1.0, source: SpeedSource::Unknown },
+    }
+}
+
+/// The records of all cpus, kept up to date from counters.
+#[derive(Clone, Debug)]
+pub struct Board {
+    speeds: Vec<Speed>,
+    places: Vec<(Option<u16>, Option<u16>, Option<u8>)>,
+    before: Vec<Option<Ticks>>,
+    records: Vec<Record>,
+}
+
+impl Board {
+    /// Of a machine with these [speeds](relative_speeds); nothing is known of the shares yet.
+    pub fn new(machine: &Machine, speeds: Vec<Speed>) -> Self {
+        let index = |level, cpu| machine.index_of(level, cpu).and_then(|index| u16::try_from(index).ok());
+        let node = |cpu| machine.nodes.iter().find(|node| node.cpus.contains(cpu)).map(|node| node.number);
+        let kind = |cpu| machine.kinds.iter().position(|kind| kind.cpus.contains(cpu));
+        let place = |cpu: u32| {
+            let node = node(cpu).and_then(|number| u16::try_from(number).ok());
+            (index(Level::Llc, cpu), node, kind(cpu).and_then(|kind| u8::try_from(kind).ok()))
+        };
+        let places = (0..speeds.len() as u32).map(place).collect();
+        let records = vec![Record::default(); speeds.len()];
+        Self { before: vec![None; speeds.len()], speeds, places, records }
+    }
+
+    /// Takes other speeds, of a machine whose cpus may have changed; what was counted so far stays.
+    pub fn renew(&mut self, machine: &Machine, speeds: Vec<Speed>) {
+        let Self { speeds, places, .. } = Self::new(machine, speeds);
+        self.before.resize(speeds.len(), None);
+        self.records.resize(speeds.len(), Record::default());
+        (self.speeds, self.places) = (speeds, places);
+    }
+
+    /// The records, by the numbers of their cpus.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Takes the counters of each cpu, nothing for those that are offline, and how often each was throttled, where that is known. Shares
+    /// are those of the time since the last update; a cpu whose counters did not move keeps those that it had.
+    pub fn update(&mut self, at_ns: u64, now: &[Option<Ticks>], throttled: impl Fn(u32) -> Option<u32>) {
+        for (index, record) in self.records.iter_mut().enumerate() {
+            let (speed, (llc, node, kind)) = (self.speeds[index], self.places[index]);
+            let now = now.get(index).copied().flatten();
+            let seen = self.before[index].zip(now).and_then(|(before, now)| shares(&before, &now));
+            let (shares, confidence) = match (now, seen) {
+                (None, _) => (Shares::default(), 0),
+                (Some(_), Some((shares, ticks))) => (shares, confidence(ticks, speed.source)),
+                (Some(_), None) => (record.shares, record.confidence),
+            };
+            *record = Record {
+                at_ns,
+                online: now.is_some(),
+                worth: if now.is_some() { speed.relative * available(&shares) } else { 0.0 },
+                speed: speed.relative,
+                speed_source: speed.source,
+                shares,
+                throttled: throttled(index as u32).unwrap_or(record.throttled),
+                llc,
+                node,
+                kind,
+                confidence,
+            };
+            // Counters that did not move begin the next stretch.
+            if now.is_none() || seen.is_some() || self.before[index].is_none() {
+                self.before[index] = now;
+            }
+        }
+    }
+}
+
+/// The shares of the time between two readings, and how many ticks that was; nothing where no tick passed. Some counters of the kernel go
+/// back at times (the time of waiting for input and output): those count as nothing.
+fn shares(before: &Ticks, now: &Ticks) -> Option<(Shares, u64)> {
+    let passed = |of: fn(&Ticks) -> u64| of(now).saturating_sub(of(before));
+    let parts = [
+        passed(|ticks| ticks.busy),
+        passed(|ticks| ticks.idle),
+        passed(|ticks| ticks.interrupts),
+        passed(|ticks| ticks.soft_interrupts),
+        passed(|ticks| ticks.stolen),
+    ];
+    let all: u64 = parts.iter().sum();
+    let share = |index: usize| parts[index] as f32 / all as f32;
+    (all > 0).then(|| {
+        let shares = Shares {
+            busy: share(0),
+            interrupts: share(2),
+            soft_interrupts: share(3),
+            stolen: share(4),
+            realtime: None,
+        };
+        (shares, all)
+    })
+}
+
+/// The share of a cpu that fair scheduling gives to one more thread.
+fn available(shares: &Shares) -> f32 {
+    let left = 1.0 - shares.interrupts - shares.soft_interrupts - shares.stolen - shares.realtime.unwrap_or(0.0);
+    (left - shares.busy).max(left / 2.0).max(0.0)
+}
+
+/// How much a record can be relied on, in percent: shares of few ticks are coarse, and a speed that was not measured is half of what there
+/// is to know.
+fn confidence(ticks: u64, source: SpeedSource) -> u8 {
+    let shares = 100 - (100 / ticks.max(1)).min(100);
+    let known = match source {
+        SpeedSource::Measured => shares,
+        SpeedSource::Hardware => shares * 3 / 4,
+        SpeedSource::Unknown => shares / 2,
+    };
+    known as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CpuSet;
+
+    fn board(relative: &[f32]) -> Board {
+        let speed = |relative: &f32| Speed { relative: *relative, source: SpeedSource::Measured };
+        let machine = Machine { online: CpuSet::first(relative.len() as u32), ..Machine::default() };
+        Board::new(&machine, relative.iter().map(speed).collect())
+    }
+
+    fn ticks(busy: u64, idle: u64, interrupts: u64, soft_interrupts: u64, stolen: u64) -> Option<Ticks> {
+        Some(Ticks { busy, idle, interrupts, soft_interrupts, stolen })
+    }
+
+    fn close(a: f32, b: f32) -> bool {
+        (a - b).abs() < 1e-6
+    }
+
+    #[test]
+    fn worth_is_speed_times_what_a_new_thread_gets() {
+        let mut board = board(&[1.0, 0.5, 1.0, 1.0, 1.0]);
+        let zero = ticks(0, 0, 0, 0, 0);
+        board.update(1, &[zero; 5], |_| None);
+        assert!(board.records().iter().all(|record| record.confidence == 0), "one reading has no shares");
+        let now =
+            [ticks(0, 100, 0, 0, 0), ticks(0, 100, 0, 0, 0), ticks(100, 0, 0, 0, 0), ticks(0, 50, 10, 20, 20), None];
+        board.update(2, &now, |cpu| (cpu == 3).then_some(7));
+        let worth: Vec<f32> = board.records().iter().map(|record| record.worth).collect();
+        for (found, expected) in worth.iter().zip([1.0, 0.5, 0.5, 0.5, 0.0]) {
+            assert!(close(*found, expected), "{worth:?}");
+        }
+        let [.., flooded, gone] = board.records() else { panic!() };
+        assert!(close(flooded.shares.interrupts, 0.1) && close(flooded.shares.stolen, 0.2));
+        assert_eq!((flooded.throttled, flooded.confidence, flooded.at_ns), (7, 99, 2));
+        assert!(!gone.online);
+    }
+
+    #[test]
+    fn a_thief_is_seen_in_the_next_update() {
+        let mut board = board(&[1.0]);
+        board.update(0, &[ticks(0, 0, 0, 0, 0)], |_| None);
+        board.update(100_000_000, &[ticks(0, 10, 0, 0, 0)], |_| None);
+        assert!(close(board.records()[0].worth, 1.0));
+        board.update(200_000_000, &[ticks(10, 10, 0, 0, 0)], |_| None);
+        assert!(close(board.records()[0].worth, 0.5));
+    }
+
+    #[test]
+    fn counters_that_stand_still_or_go_back_are_no_shares() {
+        let mut board = board(&[1.0]);
+        board.update(1, &[ticks(10, 10, 0, 0, 0)], |_| None);
+        board.update(2, &[ticks(20, 20, 0, 0, 0)], |_| None);
+        let before = board.records()[0];
+        board.update(3, &[ticks(20, 20, 0, 0, 0)], |_| None);
+        let after = board.records()[0];
+        assert_eq!((after.shares, after.at_ns), (before.shares, 3));
+        board.update(4, &[ticks(30, 15, 0, 0, 0)], |_| None);
+        assert!(close(board.records()[0].shares.busy, 1.0), "idle went back");
+    }
+
+    #[test]
+    fn the_hardwares_ranking_is_a_prior_alone() {
+        let kind = |list: &str, reason: &str| crate::machine::Kind {
+            core_type: crate::facts::CoreType::Performance,
+            cpus: CpuSet::parse_list(list).unwrap(),
+            reason: reason.into(),
+        };
+        let kinds = vec![kind("0-1", "cpu_capacity 1024"), kind("2-3", "cpu_capacity 512")];
+        let machine = Machine { online: CpuSet::first(4), kinds, ..Machine::default() };
+        let of = |machine: &Machine| {
+            relative_speeds(machine, &[]).iter().map(|speed| (speed.relative, speed.source)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&machine)[1..3], [(1.0, SpeedSource::Hardware), (0.5, SpeedSource::Hardware)]);
+        let unranked = Machine { kinds: vec![kind("0-3", "cpu_core")], ..machine };
+        assert_eq!(of(&unranked), [(1.0, SpeedSource::Unknown); 4]);
+    }
+}

@@ -1,0 +1,216 @@
+//! A record of 64 bytes for each cpu, and a header of 64 bytes before them: docs/worth.md. All numbers are in the machine's byte order.
+
+use serde::{Deserialize, Serialize};
+
+/// The first eight bytes.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"corworth");
+/// The version of the layout.
+pub const LAYOUT_VERSION: u32 = 1;
+/// The header, in bytes.
+pub const HEADER_BYTES: usize = 64;
+/// The header, in words of 8 bytes.
+pub const HEADER_WORDS: usize = HEADER_BYTES / 8;
+/// A record, in bytes: a line of the cache on most machines.
+pub const RECORD_BYTES: usize = 64;
+/// A record, in words of 8 bytes.
+pub const RECORD_WORDS: usize = RECORD_BYTES / 8;
+/// For a number that is unknown.
+const NO_16: u16 = u16::MAX;
+const NO_8: u8 = u8::MAX;
+
+/// How a speed is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum SpeedSource {
+    /// It is not: all cpus count as equally fast.
+    #[default]
+    Unknown,
+    /// By the latest survey of this machine.
+    Measured,
+    /// By the hardware's own ranking.
+    Hardware,
+}
+
+/// Shares of a cpu's time since the last update, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Shares {
+    /// Of programs, and of the kernel on their behalf.
+    pub busy: f32,
+    /// Of handlers of interrupts.
+    pub interrupts: f32,
+    /// Of soft interrupts.
+    pub soft_interrupts: f32,
+    /// Of the host, which ran something else.
+    pub stolen: f32,
+    /// Of real-time tasks; null where that is not measured. They are part of `busy` then.
+    pub realtime: Option<f32>,
+}
+
+/// What a cpu is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Record {
+    /// When it was updated, in nanoseconds of CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// Whether the cpu is online.
+    pub online: bool,
+    /// Its speed times the share that one more thread would get: 0 to 1.
+    pub worth: f32,
+    /// Its speed, of the fastest cpu of the machine: 0 to 1.
+    pub speed: f32,
+    /// How the speed is known.
+    pub speed_source: SpeedSource,
+    /// What its time went to.
+    pub shares: Shares,
+    /// How often it was throttled since boot, as far as the system reports that.
+    pub throttled: u32,
+    /// Its last-level cache, as `llc:N` counts them; null where there is none.
+    pub llc: Option<u16>,
+    /// Its memory node; null where there is none.
+    pub node: Option<u16>,
+    /// Its kind of core, 0 for the best; null where all are alike.
+    pub kind: Option<u8>,
+    /// How much this can be relied on, in percent.
+    pub confidence: u8,
+}
+
+impl Record {
+    /// The words behind the first, whose lower half is the sequence number.
+    pub fn words(&self) -> [u64; RECORD_WORDS - 1] {
+        let floats = |low: f32, high: f32| u64::from(low.to_bits()) | u64::from(high.to_bits()) << 32;
+        let source = match self.speed_source {
+            SpeedSource::Unknown => 0,
+            SpeedSource::Measured => 1,
+            SpeedSource::Hardware => 2_u64,
+        };
+        let place = u64::from(self.llc.unwrap_or(NO_16))
+            | u64::from(self.node.unwrap_or(NO_16)) << 16
+            | u64::from(self.kind.unwrap_or(NO_8)) << 32
+            | source << 40
+            | u64::from(self.online) << 48
+            | u64::from(self.confidence) << 56;
+        let shares = &self.shares;
+        [
+            self.at_ns,
+            floats(self.worth, self.speed),
+            floats(shares.interrupts, shares.soft_interrupts),
+            floats(shares.stolen, shares.realtime.unwrap_or(f32::NAN)),
+            u64::from(shares.busy.to_bits()) | u64::from(self.throttled) << 32,
+            place,
+            0,
+        ]
+    }
+
+    /// Of such words; nothing where no corewise writes them.
+    pub fn of_words(words: &[u64; RECORD_WORDS - 1]) -> Option<Self> {
+        let low = |word: u64| f32::from_bits(word as u32);
+        let high = |word: u64| f32::from_bits((word >> 32) as u32);
+        let [at_ns, value, handlers, others, busy, place, _] = *words;
+        let realtime = high(others);
+        let some_16 = |number: u16| (number != NO_16).then_some(number);
+        let kind = (place >> 32) as u8;
+        Some(Self {
+            at_ns,
+            online: (place >> 48) as u8 != 0,
+            worth: low(value),
+            speed: high(value),
+            speed_source: match (place >> 40) as u8 {
+                0 => SpeedSource::Unknown,
+                1 => SpeedSource::Measured,
+                2 => SpeedSource::Hardware,
+                _ => return None,
+            },
+            shares: Shares {
+                busy: low(busy),
+                interrupts: low(handlers),
+                soft_interrupts: high(handlers),
+                stolen: low(others),
+                realtime: (!realtime.is_nan()).then_some(realtime),
+            },
+            throttled: (busy >> 32) as u32,
+            llc: some_16(place as u16),
+            node: some_16((place >> 16) as u16),
+            kind: (kind != NO_8).then_some(kind),
+            confidence: (place >> 56) as u8,
+        })
+    }
+}
+
+/// The header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// How many records follow: one for each cpu from 0 on.
+    pub records: u32,
+    /// How often they are updated, in milliseconds.
+    pub interval_ms: u32,
+    /// The process that writes them.
+    pub writer: u32,
+}
+
+impl Head {
+    /// Its words; the last update's time, the fourth, is written with each.
+    pub fn words(&self) -> [u64; HEADER_WORDS] {
+        let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let size = HEADER_BYTES as u64 | (RECORD_BYTES as u64) << 32;
+        [MAGIC, two(LAYOUT_VERSION, self.records), two(self.interval_ms, self.writer), 0, size, 0, 0, 0]
+    }
+
+    /// Of such words; nothing where they are of another layout.
+    pub fn of_words(words: &[u64; HEADER_WORDS]) -> Option<Self> {
+        let head =
+            Self { records: (words[1] >> 32) as u32, interval_ms: words[2] as u32, writer: (words[2] >> 32) as u32 };
+        let expected = head.words();
+        (words[..3] == expected[..3] && words[4] == expected[4]).then_some(head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_record_is_read_as_it_was_written(numbers: [u32; 8], at_ns: u64, small: [u8; 3], is: [bool; 3]) {
+            let share = |index: usize| numbers[index] as f32 / u32::MAX as f32;
+            let record = Record {
+                at_ns,
+                online: is[0],
+                worth: share(0),
+                speed: share(1),
+                speed_source: [SpeedSource::Unknown, SpeedSource::Measured, SpeedSource::Hardware][usize::from(small[0]) % 3],
+                shares: Shares {
+                    busy: share(2),
+                    interrupts: share(3),
+                    soft_interrupts: share(4),
+                    stolen: share(5),
+                    realtime: is[1].then(|| share(6)),
+                },
+                throttled: numbers[7],
+                llc: is[2].then_some(u16::from(small[1])),
+                node: is[0].then_some(7),
+                kind: is[1].then_some(small[2] % 200),
+                confidence: small[0] % 101,
+            };
+            prop_assert_eq!(Record::of_words(&record.words()), Some(record));
+            let head = Head { records: numbers[0], interval_ms: numbers[1], writer: numbers[2] };
+            prop_assert_eq!(Head::of_words(&head.words()), Some(head));
+        }
+    }
+
+    #[test]
+    fn another_layout_is_not_read() {
+        let words = Head { records: 2, interval_ms: 100, writer: 7 }.words();
+        for index in [0, 1, 4] {
+            let mut other = words;
+            other[index] ^= 1;
+            assert_eq!(Head::of_words(&other), None, "word {index}");
+        }
+        let mut record = Record::default().words();
+        record[5] |= 3 << 40;
+        assert_eq!(Record::of_words(&record), None);
+    }
+}

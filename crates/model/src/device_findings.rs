@@ -1,0 +1,103 @@
+//! What is worth changing about devices: interrupts far from their card, a node that may not be used, too few queues.
+
+use corewise_machine::device::{Near, near};
+use corewise_machine::facts::{Device, DeviceKind};
+use corewise_machine::interrupt::device::{DeviceInterrupt, Mobility};
+use corewise_machine::{CpuSet, Machine};
+
+use crate::finding::{Finding, Topic};
+use corewise_machine::suggested_command::{self, SuggestedCommand};
+
+/// The interrupts of a device.
+pub fn interrupts_of<'a>(device: &Device, all: &'a [DeviceInterrupt]) -> Vec<&'a DeviceInterrupt> {
+    let is_its = |interrupt: &&DeviceInterrupt| device.address.is_some() && interrupt.device == device.address;
+    all.iter().filter(is_its).collect()
+}
+
+/// What is worth changing, device by device. Nothing is said of a device of which nobody knows where it is.
+pub fn findings(machine: &Machine, interrupts: &[DeviceInterrupt]) -> Vec<Finding> {
+    let of_device = |device: &Device| {
+        let near = near(device, machine);
+        let own = interrupts_of(device, interrupts);
+        let found = [far(device, &near, &own, machine), unusable(device, &near, machine), few(device, machine)];
+        found.into_iter().flatten().collect::<Vec<_>>()
+    };
+    machine.devices.iter().flat_map(of_device).collect()
+}
+
+fn finding(cpus: CpuSet, statement: String, advice: &str, command: Option<SuggestedCommand>) -> Finding {
+    Finding { topic: Topic::Devices, cpus, statement, advice: advice.to_owned(), command, effects: Vec::new() }
+}
+
+/// Interrupts that can be moved and go to no cpu near the device. The queues that the kernel has spread serve every cpu, so that some of
+/// them are far is right.
+fn far(device: &Device, near: &Near, interrupts: &[&DeviceInterrupt], machine: &Machine) -> Option<Finding> {
+    if !near.is_known || near.cpus == machine.online {
+        return None;
+    }
+    let is_far = |interrupt: &&&DeviceInterrupt| {
+        let goes = interrupt.cpus().map(|cpus| cpus.intersection(&machine.online));
+        interrupt.mobility == Mobility::Movable
+            && goes.is_some_and(|cpus| !cpus.is_empty() && cpus.is_disjoint(&near.cpus))
+    };
+    let far: Vec<&&DeviceInterrupt> = interrupts.iter().filter(is_far).collect();
+    let cpus = far.iter().filter_map(|interrupt| interrupt.cpus()).fold(CpuSet::new(), |all, cpus| all.union(cpus));
+    if far.is_empty() {
+        return None;
+    }
+    let (name, noun) = (device.title(), if cpus.len() == 1 { "cpu" } else { "cpus" });
+    let (of, go) = match (far.len(), interrupts.len()) {
+        (1, 1) => ("The interrupt".to_owned(), "goes"),
+        (1, all) => (format!("1 of {all} interrupts"), "goes"),
+        (some, all) => (format!("{some} of {all} interrupts"), "go"),
+    };
+    let statement = format!("{of} of {name} {go} to {noun} {cpus}, away from it (near: {}).", near.cpus);
+    let command = in_shell(device).map(|name| suggested_command::irq_see_near(&name));
+    Some(finding(cpus, statement, "To see what moving them near it would change:", command))
+}
+
+/// A device near which this process may not run.
+fn unusable(device: &Device, near: &Near, machine: &Machine) -> Option<Finding> {
+    if !near.is_known || !near.cpus.is_disjoint(&machine.allowed) {
+        return None;
+    }
+    let (name, cpus) = (device.title(), &near.cpus);
+    let statement = format!(
+        "No cpu near {name} ({cpus}) may be used here: every access to it crosses nodes. Allowed: {}.",
+        machine.allowed
+    );
+    let advice = "Allow one of them in the cpuset (cpuset.cpus, AllowedCPUs=) or the affinity mask, or use a device of an allowed node.";
+    Some(finding(cpus.clone(), statement, advice, None))
+}
+
+/// A device with fewer queues than there are last-level caches whose cpus may use it.
+fn few(device: &Device, machine: &Machine) -> Option<Finding> {
+    let queues = device.queues.filter(|queues| *queues > 0)? as usize;
+    let llcs = machine.llcs.iter().filter(|llc| !llc.cpus.is_disjoint(&machine.allowed)).count();
+    if queues >= llcs {
+        return None;
+    }
+    let name = device.title();
+    let noun = if queues == 1 { "queue" } else { "queues" };
+    let statement = format!(
+        "{name} has {queues} {noun} for cpus of {llcs} last-level caches, so cpus that share no cache share a queue."
+    );
+    let is_network = device.kind == DeviceKind::Network;
+    let command = in_shell(device).filter(|_| is_network).map(|name| suggested_command::ethtool_queues(&name));
+    let advice = match device.kind {
+        DeviceKind::Network => {
+            "If the card has more, raise them (`ethtool -L`, combined); a guest gets them from its host. To see:"
+        }
+        _ => "Give it more queues where its driver's parameters, or a guest's host, allow that.",
+    };
+    Some(finding(machine.allowed.clone(), statement, advice, command))
+}
+
+/// What a shell takes for the device and nothing else: a network interface may be called almost anything.
+fn in_shell(device: &Device) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '@' | '-');
+    Some(device.title()).filter(|title| title.chars().all(is_plain) && !title.starts_with('-'))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! One unit for all values of a metric.
+
+use super::{Experiment, Outcome, Trial, Workload};
+use crate::quantity::{QuantityUnit, UnitChange};
+use crate::sample::MetricReading;
+
+/// The units of an experiment's metric and of its guards: those of the first values.
+#[derive(Clone, Debug)]
+pub struct UnitLedger {
+    /// For messages: "its metric p99", "its guard errors".
+    names: Vec<String>,
+    /// The unit and its line; the metric's first, then each guard's.
+    first: Vec<Option<(QuantityUnit, String)>>,
+}
+
+impl UnitLedger {
+    /// The units after some of an experiment's trials.
+    pub fn from_trials(workload: &Workload, trials: &[Trial]) -> Self {
+        let names: Vec<String> = (0..=workload.guards.len()).map(|at| workload.describe_metric(at)).collect();
+        let mut ledger = Self { first: vec![None; names.len()], names };
+        for trial in trials {
+            (0..trial.readings.len()).for_each(|at| ledger.remember(at, &trial.readings[at]));
+        }
+        ledger
+    }
+
+    fn remember(&mut self, at: usize, reading: &MetricReading) {
+        if let Some(first @ None) = self.first.get_mut(at) {
+            let line = reading.runs.first().map_or_else(String::new, |run| run.line.clone());
+            *first = Some((reading.unit.clone(), line));
+        }
+    }
+
+    /// Brings the values of a trial to the units of the first ones. The trial has failed if they do not convert.
+    pub fn unify(&mut self, trial: &mut Trial) {
+        if matches!(trial.outcome, Outcome::Failed { .. }) {
+            trial.readings.clear();
+            return;
+        }
+        for at in 0..trial.readings.len() {
+            self.remember(at, &trial.readings[at]);
+            let Some(Some((unit, line))) = self.first.get(at) else { continue };
+            if let Err(change) = convert(trial, at, unit, line) {
+                let why = format!("{} {change}", self.names[at]);
+                trial.outcome = Outcome::Failed { why, output: String::new() };
+                trial.guards.clear();
+                trial.readings.clear();
+                return;
+            }
+        }
+    }
+}
+
+/// Brings one metric of a trial to a unit.
+fn convert(trial: &mut Trial, at: usize, unit: &QuantityUnit, line: &str) -> Result<(), UnitChange> {
+    let reading = &mut trial.readings[at];
+    let from = std::mem::replace(&mut reading.unit, unit.clone());
+    if from == *unit {
+        return Ok(());
+    }
+    for run in &mut reading.runs {
+        run.quantity.value = run.quantity.value_in(unit).ok_or_else(|| UnitChange::new(unit, line, &*run))?;
+        run.quantity.unit = unit.clone();
+    }
+    let to_unit = |value: &mut f64| *value = from.convert(*value, unit).unwrap_or(*value);
+    match (at, &mut trial.outcome) {
+        (0, Outcome::Value(value)) => {
+            to_unit(value);
+            trial.observed.halves.iter_mut().flatten().for_each(to_unit);
+        }
+        _ => trial.guards.get_mut(at.wrapping_sub(1)).into_iter().flatten().for_each(to_unit),
+    }
+    Ok(())
+}
+
+/// The unit of a metric's values (the first), or of a guard's (from 1 on), in an experiment.
+fn unit_at(experiment: &Experiment, trials: &[Trial], at: usize) -> QuantityUnit {
+    let workload = &experiment.workload;
+    let of_trials = trials.iter().find_map(|trial| trial.readings.get(at)).map(|reading| reading.unit.clone());
+    let metric = || std::iter::once(&workload.metric).chain(&workload.guards).nth(at);
+    of_trials.or_else(|| Some(metric()?.usual_unit())).unwrap_or_default()
+}
+
+/// The unit of an experiment's metric.
+pub fn metric_unit(experiment: &Experiment, trials: &[Trial]) -> QuantityUnit {
+    unit_at(experiment, trials, 0)
+}
+
+/// The units of an experiment's metric and of its guards.
+pub fn metric_units(experiment: &Experiment, trials: &[Trial]) -> Vec<QuantityUnit> {
+    (0..=experiment.workload.guards.len()).map(|at| unit_at(experiment, trials, at)).collect()
+}

@@ -1,0 +1,167 @@
+//! Places of files: a file's folder, reached step by step and held open, and the file's name in it.
+//!
+//! What is asked of a place, done there and opened there is of one folder, whatever becomes of its path meanwhile.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::os::files::look_at;
+use crate::os::folder_handle::{FileIdentity, FileSharing, FolderHandle, FoundFile, ReachOptions, ReachedFolder};
+
+/// The place of a file that is there or is to be.
+#[derive(Debug)]
+pub struct FilePlace {
+    folder: FolderHandle,
+    name: OsString,
+    path: PathBuf,
+    strangers: Option<String>,
+}
+
+impl FilePlace {
+    /// Reaches the place of a file. No link is followed that others than this user and root can have made.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if a folder on the way is missing; a link that is not followed; errors of the system.
+    pub fn find(path: &Path) -> io::Result<Self> {
+        Self::reach(path, None, true)
+    }
+
+    /// Reaches the place of a file, and makes the folders that are missing for this user alone.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub fn make_private(path: &Path) -> io::Result<Self> {
+        Self::reach(path, Some(FileSharing::Private), true)
+    }
+
+    /// Reaches the place of a file, and makes the folders that are missing.
+    pub(crate) fn make(path: &Path) -> io::Result<Self> {
+        Self::reach(path, Some(FileSharing::Usual), true)
+    }
+
+    /// Reaches the place of a file that may be a link itself.
+    pub(crate) fn find_itself(path: &Path) -> io::Result<Self> {
+        Self::reach(path, None, false)
+    }
+
+    fn reach(path: &Path, make: Option<FileSharing>, follows_last: bool) -> io::Result<Self> {
+        let ReachedFolder { folder, name, path, strangers } =
+            FolderHandle::reach(path, ReachOptions { make, follows_last })?;
+        Ok(Self { folder, name, path, strangers })
+    }
+
+    /// The path without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Why others may put another folder in the place of the file's; `None` if only this user and root may, so that the path means
+    /// this folder as long as they leave it.
+    pub fn strangers(&self) -> Option<&str> {
+        self.strangers.as_deref()
+    }
+
+    /// Returns what is there, or `None` if nothing is. A link is looked at itself.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn look(&self) -> io::Result<Option<FoundFile>> {
+        self.folder.find(&self.name)
+    }
+
+    /// Returns which file is there and who may have written it or one of those that belong to it: files in its folder whose names begin
+    /// with its name and end in one of `endings`. `None` if there is no file.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn origin(&self, endings: &[&str]) -> io::Result<Option<FileOrigin>> {
+        let Some(found) = self.look()? else { return Ok(None) };
+        let mut origin = self.origin_of(&found)?;
+        for ending in endings {
+            let Some(beside) = self.look_beside(ending)? else { continue };
+            let why = beside.writers.or((!beside.metadata.is_file()).then(|| "is no regular file".to_owned()));
+            origin.writers = origin.writers.or(why.map(|why| format!("the file with {ending} beside it {why}")));
+        }
+        Ok(Some(origin))
+    }
+
+    /// Returns what is beside the file under its name and `ending`, or `None` if nothing is.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub fn look_beside(&self, ending: &str) -> io::Result<Option<FoundFile>> {
+        let mut name = self.name.clone();
+        name.push(ending);
+        self.folder.find(&name)
+    }
+
+    fn origin_of(&self, found: &FoundFile) -> io::Result<FileOrigin> {
+        let of_file = found.writers.as_ref().map(|why| format!("the file {why}"));
+        let of_folder = self.folder.writers()?.map(|why| format!("its folder {why}"));
+        let writers = of_file.or(of_folder).or_else(|| self.strangers.clone());
+        Ok(FileOrigin { path: self.path.clone(), identity: found.identity, writers })
+    }
+
+    /// Opens the file that is there for reading, with its origin as the open file has it.
+    pub(crate) fn open_to_read(&self) -> io::Result<(File, FileOrigin)> {
+        let file = self.folder.open_to_read(&self.name)?;
+        let origin = self.origin_of(&look_at(&file)?)?;
+        Ok((file, origin))
+    }
+
+    /// Makes an empty file for this user alone.
+    ///
+    /// # Errors
+    /// Errors of the system: [`io::ErrorKind::AlreadyExists`] if something is there.
+    pub fn create_private(&self) -> io::Result<File> {
+        self.folder.create_as(&self.name, FileSharing::Private)
+    }
+
+    /// The folder.
+    pub(crate) fn folder(&self) -> &FolderHandle {
+        &self.folder
+    }
+
+    /// The file's name in its folder.
+    pub(crate) fn name(&self) -> &OsStr {
+        &self.name
+    }
+}
+
+/// The identity of an opened file, and the other users that may have written it. Only the doors of this crate make one, of what they hold open: a path
+/// alone says nothing of what it leads to a moment later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileOrigin {
+    path: PathBuf,
+    identity: FileIdentity,
+    writers: Option<String>,
+}
+
+impl FileOrigin {
+    /// The path by which the file was reached, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The reason why others than this user and root may have written the file, as a sentence: the file or its folder belongs to somebody else, others
+    /// may write there, or others may put another folder in its place. `None` if nobody may: what the file says may be executed.
+    pub fn writers(&self) -> Option<&str> {
+        self.writers.as_deref()
+    }
+
+    /// Whether a path leads to this file now.
+    pub fn is_at(&self, path: &Path) -> bool {
+        let found = FilePlace::find(path).and_then(|place| place.look());
+        found.is_ok_and(|found| found.is_some_and(|found| found.identity == self.identity))
+    }
+
+    /// Whether both are of one file.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests;

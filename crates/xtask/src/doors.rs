@@ -1,0 +1,143 @@
+//! The doors of the house: only `sys` opens, makes, lists and removes files. Other crates ask `sys::input`, `sys::output` and the places of
+//! files, which look at owners, limits and links by what they hold open.
+//!
+//! A path of `std::fs` is found by whatever name it was imported or re-exported. Tests may open files as they like.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+
+use crate::walls::{House, LONGEST_CHAIN, Module, Segments, houses};
+
+/// The crates that open files: `sys`, and those that are not shipped.
+const WITH_FILES: [&str; 4] = ["sys", "compare", "rig", "xtask"];
+/// Functions that ask about a file and open none.
+const QUESTIONS: [&str; 4] = ["canonicalize", "exists", "metadata", "symlink_metadata"];
+/// Types that open or make files.
+const OPENERS: [&str; 2] = ["OpenOptions", "DirBuilder"];
+/// Methods of paths that open what the path leads to.
+const METHODS: [&str; 2] = ["read_dir", "read_link"];
+
+/// Looks at every crate that is shipped; false if one opens files beside the doors, which is printed.
+pub fn check() -> Result<bool> {
+    let mut is_clean = true;
+    for (name, house) in houses()?.iter().filter(|(name, _)| !WITH_FILES.contains(&name.as_str())) {
+        for fault in find_open_doors(house) {
+            println!("{name}: {fault}");
+            is_clean = false;
+        }
+    }
+    Ok(is_clean)
+}
+
+/// Returns where a crate opens files beside the doors, a sentence each.
+fn find_open_doors(house: &House) -> Vec<String> {
+    let mut faults = BTreeSet::new();
+    for (at, module) in house {
+        let place = at.join("::");
+        let fault = |what: &str| format!("{place} opens files beside sys::input and sys::output: {what}");
+        let paths = module.paths.iter().filter_map(|path| leave_crate(house, at, path));
+        faults.extend(paths.filter(|path| is_access(path)).map(|path| fault(&path.join("::"))));
+        faults
+            .extend(module.globs.iter().filter(|glob| is_of_files(glob)).map(|glob| fault(&(glob.join("::") + "::*"))));
+        faults.extend(METHODS.iter().filter(|name| module.methods.contains(**name)).map(|name| fault(name)));
+    }
+    faults.into_iter().collect()
+}
+
+/// Follows a path through imports and re-exports to what lies outside of the crate; `None` if it stays inside.
+fn leave_crate(house: &House, at: &Segments, written: &[String]) -> Option<Segments> {
+    let mut path = written.to_vec();
+    let mut module: &Module = &house[at];
+    let mut name_at = 0;
+    for _ in 0..LONGEST_CHAIN {
+        if path.first().is_some_and(|first| first == "crate") {
+            name_at = (1..=path.len()).rev().find(|depth| house.contains_key(&path[..*depth]))?;
+            module = &house[&path[..name_at]];
+        }
+        let name = path.get(name_at)?;
+        match module.names.get(name) {
+            Some(known) if *known != path => {
+                path = [known, &path[name_at + 1..]].concat();
+                name_at = 0;
+            }
+            _ if module.defined.contains(name) || path[0] == "crate" => return None,
+            _ => return Some(path),
+        }
+    }
+    None
+}
+
+fn is_of_files(path: &[String]) -> bool {
+    matches!(path, [first] if first == "std") || matches!(path, [first, second, ..] if first == "std" && second == "fs")
+}
+
+/// Whether a path of `std::fs` opens, makes, changes or removes something.
+fn is_access(path: &[String]) -> bool {
+    let [_, _, name, rest @ ..] = path else { return false };
+    let is_function = name.starts_with(char::is_lowercase) && name != "self";
+    is_of_files(path)
+        && (OPENERS.contains(&name.as_str())
+            || is_function && !QUESTIONS.contains(&name.as_str())
+            || name == "File" && !rest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::walls::house_of;
+
+    fn found(text: &str) -> Vec<String> {
+        let faults = find_open_doors(&house_of(&[("crate", text)]));
+        let what = |fault: String| fault.rsplit_once("output: ").map(|(_, what)| what.to_owned());
+        faults.into_iter().filter_map(what).collect()
+    }
+
+    #[test]
+    fn files_opened_by_any_name_are_found() {
+        for (text, expected) in [
+            ("fn a() { std::fs::read(\"x\"); }", "std::fs::read"),
+            ("use std::fs; fn a() { fs::read_to_string(\"x\"); }", "std::fs::read_to_string"),
+            ("use std::fs::{self, File}; fn a() { File::open(\"x\"); }", "std::fs::File::open"),
+            ("use std::fs::File as Other; fn a() { Other::create_new(\"x\"); }", "std::fs::File::create_new"),
+            ("use std::fs as disk; fn a() { disk::write(\"x\", b\"\"); }", "std::fs::write"),
+            ("use std::fs::read as get; fn a() { get(\"x\"); }", "std::fs::read"),
+            ("use std::fs; use fs::copy; fn a() { copy(\"x\", \"y\"); }", "std::fs::copy"),
+            ("use std::fs::OpenOptions;", "std::fs::OpenOptions"),
+            ("use std::fs; fn a() { fs::OpenOptions::new().read(true).open(\"x\"); }", "std::fs::OpenOptions::new"),
+            ("use std::fs; fn a() { let all = vec![fs::remove_file(\"x\")]; }", "std::fs::remove_file"),
+            ("use std::fs; fn a() { list.iter().map(fs::read_dir); }", "std::fs::read_dir"),
+            ("use std::fs::*;", "std::fs::*"),
+            ("fn a(path: &Path) { path.read_dir(); }", "read_dir"),
+            ("use std::{fs::File, io}; fn a() -> io::Result<File> { File::create(\"x\") }", "std::fs::File::create"),
+        ] {
+            assert_eq!(found(text), [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_re_export_does_not_hide_it() {
+        let modules = [
+            ("crate", "mod a; mod b;"),
+            ("crate::a", "pub use std::fs as disk;"),
+            ("crate::b", "use super::a::disk; fn b() { disk::read(\"x\"); crate::a::disk::copy(\"x\", \"y\"); }"),
+        ];
+        let faults = find_open_doors(&house_of(&modules));
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults.iter().all(|fault| fault.starts_with("crate::b opens files")), "{faults:?}");
+    }
+
+    #[test]
+    fn questions_types_tests_and_the_doors_themselves_are_left_alone() {
+        for text in [
+            "use std::fs::File; struct A(File); fn a(file: &File) { file.metadata(); }",
+            "use std::fs; fn a() { fs::canonicalize(\"x\"); fs::metadata(\"x\"); }",
+            "use corewise_sys::input::Input as File; fn a() { File::open(\"x\"); }",
+            "mod fs { pub fn read() {} } fn a() { fs::read(); }",
+            "#[cfg(test)] mod tests { fn a() { std::fs::read(\"x\"); } }",
+            "#[cfg(all(test, unix))] mod tests { fn a() { std::fs::read(\"x\"); } }",
+        ] {
+            assert!(found(text).is_empty(), "{text}: {:?}", found(text));
+        }
+    }
+}

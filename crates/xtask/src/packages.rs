@@ -1,0 +1,96 @@
+//! The arrows between the workspace's crates, and how few packages the crates below a library pull in.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use anyhow::{Context as _, Result};
+use toml::Value;
+use xtask::{cargo, output, root};
+
+/// Each crate that is shipped, and those of ours that it may use.
+const MAY_USE: [(&str, &[&str]); 8] = [
+    ("machine", &[]),
+    ("model", &["machine"]),
+    ("sys", &["machine"]),
+    ("lab", &["machine", "model", "sys"]),
+    ("keep", &["machine", "model", "sys"]),
+    ("work", &["machine", "model", "sys"]),
+    ("store", &["machine", "model", "sys"]),
+    ("cli", &["machine", "model", "sys", "lab", "keep", "work", "store"]),
+];
+/// Crates that are not shipped, which may use all.
+const NOT_SHIPPED: [&str; 3] = ["compare", "rig", "xtask"];
+/// What a program needs that places its own threads.
+const LIBRARY: [&str; 2] = ["corewise-machine", "corewise-sys"];
+/// The most packages that [`LIBRARY`] may come to without features, itself included.
+const MAX_LIBRARY_PACKAGES: usize = 15;
+
+/// Checks the manifests of all crates; false if an arrow points up or the library has grown, which is printed.
+pub fn check() -> Result<bool> {
+    let mut faults = Vec::new();
+    for entry in fs::read_dir(root().join("crates"))? {
+        let folder = entry?.path();
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let manifest = folder.join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).with_context(|| manifest.display().to_string())?;
+        faults.extend(arrow_faults(&name, &toml::from_str(&text)?));
+    }
+    let packages = package_names(&output(
+        cargo()
+            .args(["tree", "--locked", "--no-default-features", "--prefix", "none"])
+            .args(["--edges", "normal,build"])
+            .args(LIBRARY.iter().flat_map(|package| ["--package", package])),
+    )?);
+    if packages.len() > MAX_LIBRARY_PACKAGES {
+        let (count, names) = (packages.len(), Vec::from_iter(packages).join(", "));
+        faults.push(format!(
+            "{} pull in {count} packages, at most {MAX_LIBRARY_PACKAGES} may be: {names}",
+            LIBRARY.join(" and ")
+        ));
+    }
+    faults.iter().for_each(|fault| println!("{fault}"));
+    Ok(faults.is_empty())
+}
+
+/// Returns what is wrong with the dependencies of the crate in a folder of `crates`; those of tests are free.
+fn arrow_faults(name: &str, manifest: &Value) -> Vec<String> {
+    if NOT_SHIPPED.contains(&name) {
+        return Vec::new();
+    }
+    let Some((_, may)) = MAY_USE.iter().find(|(listed, _)| *listed == name) else {
+        return vec![format!("crates/{name}: crates/xtask/src/packages.rs does not say what it may use")];
+    };
+    let of_targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(|targets| targets.values());
+    let tables = of_targets.chain([manifest]).filter_map(|owner| owner.get("dependencies")?.as_table());
+    let ours = tables.flat_map(|table| table.keys()).filter_map(|package| package.strip_prefix("corewise-"));
+    ours.filter(|used| !may.contains(used)).map(|used| format!("crates/{name} may not use {used}")).collect()
+}
+
+/// Returns the names of the packages in the output of `cargo tree`, each once.
+fn package_names(tree: &str) -> BTreeSet<String> {
+    tree.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrow_that_points_up_is_found() {
+        let faults = |name: &str, text: &str| arrow_faults(name, &toml::from_str(text).unwrap());
+        let up = "[dependencies]\ncorewise-machine.workspace = true\ncorewise-model.workspace = true\nlibc = '1'";
+        assert_eq!(faults("sys", up), ["crates/sys may not use model"]);
+        assert_eq!(faults("lab", up), [""; 0]);
+        let of_target = "[target.'cfg(windows)'.dependencies]\ncorewise-sys.workspace = true";
+        assert_eq!(faults("model", of_target), ["crates/model may not use sys"]);
+        assert_eq!(faults("sys", "[dev-dependencies]\ncorewise-model.workspace = true"), [""; 0]);
+        assert_eq!(faults("new", "").len(), 1);
+        assert_eq!(faults("rig", up), [""; 0]);
+    }
+
+    #[test]
+    fn a_package_counts_once() {
+        let names = package_names("a v1.0.0 (/here)\nb v2.0.0 (proc-macro)\n\na v1.0.0 (/here) (*)\n");
+        assert_eq!(Vec::from_iter(names), ["a", "b"]);
+    }
+}
