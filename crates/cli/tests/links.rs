@@ -305,7 +305,7 @@ fn a_map_that_cannot_be_is_refused_and_not_kept() {
     broken("negative.json", &|map| map["series"][0]["links"]["pairs"][0]["visits_ns"][0] = (-5.0).into());
     for (name, words) in [
         ("huge.json", "65536 cpus"),
-        ("empty.json", "it has no pairs"),
+        ("empty.json", "it has no way to talk"),
         ("strange.json", "are not a pair of its cpus"),
         ("negative.json", "an impossible cost"),
         ("/dev/zero", "it is a device"),

@@ -396,7 +396,7 @@ fn a_process_that_ends_ends_the_session(stage: &Stage) -> Result<(), String> {
     let made = stage.output(&server, &["--metric", "waits_seconds", "--higher", "--error-rate", "0.000001%"]);
     let said = text(&made.stderr);
     assert!(said.contains("the session ended early") && said.contains("has ended"), "{said}{}", text(&made.stdout));
-    assert!(text(&made.stdout).contains("slots of 100 ms"), "what was measured is shown: {}", text(&made.stdout));
+    assert!(text(&made.stdout).contains("slots"), "what was measured is shown: {}", text(&made.stdout));
     assert!(stage.has_no_journal());
     Ok(())
 }
@@ -416,7 +416,7 @@ fn what_cannot_be_read_is_said_before_anything_is_changed(stage: &Stage) -> Resu
         ("leads-away", "ops_total", "leads to http://example.com/x"),
         ("is-not-there", "ops_total", "answers with 404"),
         ("is-huge", "ops_total", "metrics: "),
-        ("is-slow", "ops_total", "took longer than 2 s"),
+        ("is-slow", "ops_total", "took longer than 5 s"),
         ("words", "ops_total", "is \"many\", which is not a number"),
         ("backwards", "ops_total", "went backwards"),
         ("well", "other_total", "is not in what was read"),

@@ -124,8 +124,8 @@ fn each_part_stands_on_its_own_cpus(stage: &Stage) {
     let (lowest, highest) = (stage.lowest(), stage.highest());
     for part in [
         "Pin it.".to_owned(),
-        format!("corewise run --on {lowest} -- sh -c "),
-        format!("corewise run --on {highest} -- sh "),
+        format!("corewise run --on {lowest} "),
+        format!("corewise run --on {highest} "),
         format!("CPUAffinity={lowest}"),
         format!("cpuset: \"{lowest}\""),
     ] {

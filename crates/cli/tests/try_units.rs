@@ -104,6 +104,13 @@ fn several_units(stage: &UnitStage) -> Outcome {
     same("the unit of each line", lines.all(|line| line.contains(",ms,")), true)?;
     let markdown = words(&stage.place.corewise(&["history", "show", "1", "--markdown"]).output()?);
     contains(&markdown, &["| 0.994 ms |", "| 1.02 ms |"])?;
+    // A terminal's commands look where the typed one did; Markdown is read elsewhere.
+    let show = ["history", "show", "1", "--store", "corewise/history.db"];
+    let typed = words(&stage.place.corewise(&show).output()?);
+    contains(&typed, &["corewise run --on", "--store "])?;
+    let pasted = words(&stage.place.corewise(&[&show[..], &["--markdown"]].concat()).output()?);
+    contains(&pasted, &["corewise run --on"])?;
+    same(&pasted, pasted.contains("--store"), false)?;
     Ok(Completion::Completed)
 }
 

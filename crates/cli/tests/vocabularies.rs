@@ -201,7 +201,7 @@ fn no_list_of_words_is_typed_by_hand() {
 fn a_list_that_is_typed_is_found() {
     let words = ["survey", "experiment", "links", "memory"].map(str::to_owned);
     assert_eq!(longest_list("Only one kind: survey, experiment or links", &words).len(), 3);
-    assert_eq!(longest_list("a survey of `links`, then memory", &words).len(), 2);
+    assert_eq!(longest_list("a survey of `links`, memory", &words).len(), 2);
     assert_eq!(longest_list("survey. An experiment", &words).len(), 1);
 }
 
@@ -220,7 +220,7 @@ fn a_kind_that_is_not_stored_is_wrong_usage() {
     for kind in kinds() {
         let run = place.corewise(&["history", "--kind", &kind]).output().unwrap();
         assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
-        assert!(text(&run.stdout).contains("yet. Next:  corewise "), "{}", text(&run.stdout));
+        assert!(text(&run.stdout).contains("yet. Next:  corewise"), "{}", text(&run.stdout));
     }
     assert!(kinds().contains(&"memory".to_owned()));
 }
@@ -259,7 +259,7 @@ fn a_suggestion_names_the_store_that_was_named() {
 #[test]
 fn a_suggestion_of_keep_is_about_the_same_rules() {
     let place = Place::new();
-    let add = ["keep", "add", "x", "--match", "name=no-such-program", "--on", "0"];
+    let add = ["keep", "add", "x", "--match", "exe=/no/such/program", "--on", "0"];
     assert_eq!(suggested(&place, &[&add[..], &["--rules", "my.toml"]].concat()), "corewise keep plan --rules my.toml");
     let config = place.path().join("config");
     let run = place.corewise(&[&add[..], &["--user"]].concat()).env("XDG_CONFIG_HOME", config).output().unwrap();

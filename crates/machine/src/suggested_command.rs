@@ -121,10 +121,19 @@ pub struct TailOptions {
     pub explains: bool,
     /// Whether the loop ran before all other tasks.
     pub is_fifo: bool,
-    /// The threshold in nanoseconds.
+    /// The threshold in nanoseconds, if not the usual one.
     pub threshold_ns: Option<u64>,
-    /// The piece of work.
-    pub work: String,
+    /// The piece of work, if not the usual one.
+    pub work: Option<String>,
+}
+
+/// Formats a duration in its largest unit that needs no fraction, as options take it.
+fn format_duration(nanoseconds: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    match units.into_iter().find(|(size, _)| nanoseconds.is_multiple_of(*size)) {
+        Some((size, unit)) => format!("{}{unit}", nanoseconds / size),
+        None => format!("{nanoseconds}ns"),
+    }
 }
 
 /// Defines the constructors of suggested commands, each with an example of its arguments, and [`examples`] of all.
@@ -160,14 +169,14 @@ suggestions! {
     tail_explain() => corewise("tail --explain");
     tail_explain_cpus(cpus: &str = "0-3") => corewise("tail --explain").option("--cpus", cpus);
     tail_record() => corewise("tail --explain --record FILE");
-    tail_again(how: &TailOptions = &TailOptions { work: "syscall".to_owned(), threshold_ns: Some(5000), ..TailOptions::default() }, budget: &str = "40s") =>
+    tail_again(how: &TailOptions = &TailOptions { work: Some("syscall".to_owned()), threshold_ns: Some(5000), ..TailOptions::default() }, budget: &str = "40s") =>
         corewise("tail")
             .option_if("--cpus", how.cpus.as_ref())
             .flag_if(how.explains, "--explain")
             .flag_if(how.is_fifo, "--fifo")
-            .option_if("--threshold", how.threshold_ns.map(|threshold| format!("{threshold}ns")))
+            .option_if("--threshold", how.threshold_ns.map(format_duration))
             .option("--budget", budget)
-            .option("--work", &how.work);
+            .option_if("--work", how.work.as_ref());
     links() => corewise("links");
     links_json() => corewise("links --json");
     links_simulated(file: &str = "map.csv", seed: u64 = 1) =>
@@ -225,7 +234,7 @@ suggestions! {
     run_enforced() => corewise("run --on EXPR --enforce exact").running(&COMMAND);
     run_softly() => corewise("run --on EXPR --soft").running(&COMMAND);
     run_in_group() => corewise("run --on EXPR --cgroup").running(&COMMAND);
-    run_process(process: u32 = 4711) => corewise("run --on EXPR").option("--pid", process);
+    run_process(on: &str = "llc:0", process: u32 = 4711) => corewise("run").option("--on", on).option("--pid", process);
     keep() => corewise("keep");
     keep_add() => corewise("keep add NAME --match exe=*/PROGRAM --on EXPR");
     keep_add_winner(number: &str = "N") => corewise("keep add").option("--from", number);

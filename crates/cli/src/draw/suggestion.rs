@@ -4,13 +4,12 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use corewise_machine::CpuSet;
-use corewise_machine::SuggestedCommand;
 use corewise_machine::event::EventSource;
 use corewise_machine::suggested_command::{self, TailOptions};
+use corewise_machine::{CpuSet, SuggestedCommand};
 use corewise_model::Survey;
 use corewise_model::links::map::{Origin, Provenance};
-use corewise_model::survey::Scope;
+use corewise_model::survey::{Scope, WorkKind};
 
 use super::printable::{is_hidden, printable};
 
@@ -19,6 +18,8 @@ const COMMANDS_WITH_HISTORY: [&str; 14] = [
     "survey", "tail", "links", "memory", "worth", "watch", "doctor", "try", "place", "article", "run", "keep",
     "history", "report",
 ];
+/// The threshold of stalls, unless another one is typed.
+const USUAL_THRESHOLD_NS: u64 = 1_000;
 /// Commands that use the journals of changes.
 const COMMANDS_WITH_JOURNALS: [&str; 6] = ["doctor", "try", "run", "keep", "irq", "undo"];
 
@@ -101,8 +102,10 @@ pub fn again(survey: &Survey, budget: &str) -> SuggestedCommand {
                 cpus,
                 explains: watch.is_some_and(|watch| watch.event_source != EventSource::Thread),
                 is_fifo: watch.is_some_and(|watch| watch.first_in_line),
-                threshold_ns: watch.map(|watch| watch.threshold_ns.round() as u64),
-                work: survey.work.kind.name().to_owned(),
+                threshold_ns: watch
+                    .map(|watch| watch.threshold_ns.round() as u64)
+                    .filter(|ns| *ns != USUAL_THRESHOLD_NS),
+                work: Some(survey.work.kind).filter(|kind| *kind != WorkKind::Spin).map(|kind| kind.name().to_owned()),
             },
             budget,
         ),
@@ -189,10 +192,10 @@ mod tests {
         let how = TailOptions {
             explains: true,
             threshold_ns: Some(5000),
-            work: "syscall".to_owned(),
+            work: Some("syscall".to_owned()),
             ..TailOptions::default()
         };
-        let expected = "corewise tail --explain --threshold 5000ns --budget 40s --work syscall";
+        let expected = "corewise tail --explain --threshold 5us --budget 40s --work syscall";
         assert_eq!(typed(&suggested_command::tail_again(&how, "40s")), expected);
     }
 

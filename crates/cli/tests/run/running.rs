@@ -73,7 +73,7 @@ fn placed() -> Result {
     let since = stage.another_thread();
     same(affinity::of(since)?, CpuSet::of(second), "threads inherit")?;
     let dry = self::said(&mut stage.corewise(&["undo", "--dry-run"]))?;
-    same(dry.contains(&format!("corewise run --pid {id}")), true, &dry)?;
+    same(dry.contains(&format!(" --pid {id}")), true, &dry)?;
     same(stage.masks(), vec![CpuSet::of(second)], "nothing is done")?;
     let undone = self::said(&mut stage.corewise(&["undo"]))?;
     same(affinity::of(narrow)?, CpuSet::of(first), &undone)?;

@@ -122,7 +122,8 @@ fn held(rule: &str, standing: Standing, given: &str) -> Held {
     });
     let value = serde_json::json!({
         "start_ticks": 1, "name": "x", "rule": rule, "since": Duration::ZERO, "standing": standing,
-        "threads": { "8": thread }, "corrections": 0, "notes": []
+        "threads": { "8": thread }, "corrections": 0, "notes": [],
+        "charged_to": { "name": "x", "is_system": false }
     });
     serde_json::from_value(value).unwrap()
 }

@@ -113,7 +113,7 @@ fn trials_are_added_one_by_one() {
     let mut store = Store::open(&path).unwrap();
     let (first, second) = (store.add(&experiment(2)).unwrap(), store.add(&experiment(4)).unwrap());
     let failed = Outcome::Failed { why: "exit status 1".into(), output: "no\nluck \u{1f980}".into() };
-    let trials = [trial(0, 1.0 / 3.0), trial(1, 1e300), Trial { outcome: failed, ..trial(1, 0.0) }];
+    let trials = [trial(0, 1.0 / 3.0), trial(1, 1e99), Trial { outcome: failed, ..trial(1, 0.0) }];
     // Written by two, as by a session and by the one that goes on.
     store.add_trial(first, &trials[0]).unwrap();
     store.add_trial(second, &trial(9, 9.0)).unwrap();

@@ -31,7 +31,7 @@ pub fn place(process: u32, on: &Expression, settings: &Settings) -> Result<Exit,
     // What fails on the way is taken back with the journal.
     let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;
     let pid = facts.process.id;
-    journal.keep(&suggested_command::run_process(pid).line());
+    journal.keep(&suggested_command::run_process(&on.to_string(), pid).line());
     let threads = match thread_count(pid).unwrap_or(seen).max(seen) {
         1 => "1 thread".to_owned(),
         several => format!("{several} threads"),

@@ -43,7 +43,7 @@ pub struct TailArguments {
     #[arg(help_heading = "What is measured", long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Total duration, such as 10s or 5m [default: 30s, more above 32 cpus]
-    #[arg(help_heading = "What is measured", value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "What is measured", long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     // A stall shorter than a few readings of the clock is none, and one of a second is none that is looked for.
     /// Count a piece as a stall if it takes this much longer than usual, such as 500ns or 5us

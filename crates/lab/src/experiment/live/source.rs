@@ -13,7 +13,7 @@ use corewise_sys::input::InputKind;
 use ureq::Agent;
 
 /// A command or a page that takes longer does not answer.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads one source again and again.
 pub struct Reader<'a> {
