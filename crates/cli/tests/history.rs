@@ -75,7 +75,8 @@ fn every_kind_has_one_series_of_numbers_and_one_way_to_be_shown() {
     assert!(csv.starts_with("kind,a,b,first,visit,use,ns,notes\ncas,0,1,"), "{csv}");
     for (number, words) in [("1", "### Latency\n"), ("2", "| costs | pairs of cpus |")] {
         let text = printed(&place, &["history", "show", number, "--markdown"]);
-        assert!(text.starts_with("### What this means\n") && text.contains(words), "{text}");
+        // Warnings of a busy machine come first.
+        assert!(text.contains("### What this means\n") && text.contains(words), "{text}");
     }
     assert!(printed(&place, &["history", "compare", "2", "3"]).contains("none of 3 pairs changed"));
     let said = refused(&place, &["history", "compare", "1", "2"], 2);
