@@ -27,22 +27,23 @@ use std::ffi::OsString;
 
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
 use corewise_machine::{SuggestedCommand, suggested_command};
+use corewise_model::Survey;
 use corewise_model::conducted::Conducted;
 use corewise_model::links::LinkMap;
 use corewise_model::memory::MemoryMap;
 use corewise_model::survey::Scope;
-use corewise_model::{Artifact as _, Survey};
+use corewise_model::survey::conclude::Conclusions;
 use schemars::Schema;
 
-use crate::draw::page::Story;
 use crate::draw::printable::printable_lines;
+use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::suggestion::CarriedOptions;
 use crate::draw::survey::Kept;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 use crate::shell::arguments::CommonArguments;
-use crate::shell::artifact::{Form, Kind, Printed, kind};
+use crate::shell::artifact::{self, Form, Kind, Printed, kind};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::output::{say, written};
 use crate::shell::run::{Document, HELP_WIDTH, Run, alone};
@@ -105,10 +106,7 @@ const KINDS: [Kind; 4] = [kind::<Survey>(), kind::<Conducted>(), kind::<LinkMap>
 impl Printed for Survey {
     fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
         form.only(&[], "a survey")?;
-        match self.provenance.scope {
-            Scope::Machine => survey::print(self, kept, settings),
-            Scope::Tail => tail::print(self, kept, settings),
-        }
+        artifact::print(self, kept, settings)
     }
 
     const TITLE: &'static str = "Survey";
@@ -117,19 +115,15 @@ impl Printed for Survey {
         suggested_command::first_survey()
     }
 
-    fn story(&self, kept: &Kept, _: &Settings) -> Story {
+    fn story(&self, conclusions: &Conclusions, kept: &Kept, settings: &Settings) -> Story {
         match self.provenance.scope {
-            Scope::Machine => survey::story(self, &self.conclude(), kept),
-            Scope::Tail => tail::story(self, &self.conclude(), kept),
+            Scope::Machine => survey::story(self, conclusions, kept, survey::memory(self, settings)),
+            Scope::Tail => tail::story(self, conclusions, kept),
         }
     }
 
-    fn imported(self, _: &str) -> Self {
-        self
-    }
-
-    fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Vec<Line>> {
-        survey::comparison::lines(numbers, artifacts)
+    fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story> {
+        survey::comparison::changes(numbers, artifacts)
     }
 
     fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {

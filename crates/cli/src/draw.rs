@@ -21,6 +21,7 @@ pub mod plot;
 pub mod printable;
 pub mod shades;
 pub mod stalls;
+pub mod story;
 pub mod suggestion;
 pub mod survey;
 pub mod svg;

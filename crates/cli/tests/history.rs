@@ -71,14 +71,18 @@ fn every_kind_has_one_series_of_numbers_and_one_way_to_be_shown() {
     assert!(!maps.contains("survey") && maps.contains("     3  links"), "{maps}");
     assert!(printed(&place, &["history", "show", "1"]).starts_with("survey 1, made 20"));
     assert!(printed(&place, &["history", "show", "2"]).starts_with("map 2, made 20"));
-    assert!(printed(&place, &["history", "show", "2", "--csv"]).starts_with("kind,a,b,first,visit,use,ns\ncas,0,1,"));
+    let csv = printed(&place, &["history", "show", "2", "--csv"]);
+    assert!(csv.starts_with("kind,a,b,first,visit,use,ns,notes\ncas,0,1,"), "{csv}");
+    for (number, words) in [("1", "### Latency\n"), ("2", "| costs | pairs of cpus |")] {
+        let text = printed(&place, &["history", "show", number, "--markdown"]);
+        // Warnings of a busy machine come first.
+        assert!(text.contains("### What this means\n") && text.contains(words), "{text}");
+    }
     assert!(printed(&place, &["history", "compare", "2", "3"]).contains("none of 3 pairs changed"));
     let said = refused(&place, &["history", "compare", "1", "2"], 2);
     assert!(said.contains("number 1 is of the kind survey, and number 2 of the kind links"), "{said}");
-    for option in ["--csv", "--markdown"] {
-        let said = refused(&place, &["history", "show", "1", option], 2);
-        assert!(said.starts_with(&format!("error: {option} is not available for a survey")), "{said}");
-    }
+    let said = refused(&place, &["history", "show", "1", "--csv"], 2);
+    assert!(said.starts_with("error: --csv is not available for a survey"), "{said}");
 }
 
 #[test]

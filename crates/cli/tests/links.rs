@@ -111,7 +111,7 @@ fn pictures_and_tables_are_what_they_say() {
     let svg = import("svg");
     assert!(svg.starts_with("<svg ") && svg.contains("group:1") && svg.trim_end().ends_with("</svg>"), "{svg}");
     assert!(import("matrix").starts_with("cpu,0,1,2,3,4,5\n0,,20.1"), "{}", import("matrix"));
-    assert!(import("csv").starts_with("kind,a,b,first,visit,use,ns\ncas,0,1,"), "{}", import("csv"));
+    assert!(import("csv").starts_with("kind,a,b,first,visit,use,ns,notes\ncas,0,1,"), "{}", import("csv"));
     let json: Value =
         serde_json::from_str(&printed(&place, &["links", "import", "matrix.csv", "--no-store", "--json"])).unwrap();
     assert_eq!(json["conclusions"]["groups"]["cores"], serde_json::json!([3, 3]));

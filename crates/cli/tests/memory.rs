@@ -34,7 +34,7 @@ fn this_machine_has_a_map_of_memory_that_is_kept_shown_and_compared() {
     let again = printed(&place, &["history", "show", "1"]);
     assert!(again.contains("map 1 of memory, made"), "{again}");
     let csv = printed(&place, &["history", "show", "1", "--csv"]);
-    assert!(csv.starts_with("measure,cpus,node,bytes,pause_ns,visit,value,unit\nworking-set,"), "{csv}");
+    assert!(csv.starts_with("measure,cpus,node,bytes,pause_ns,visit,value,unit,notes\nworking-set,"), "{csv}");
     let compared = printed(&place, &["history", "compare", "1", "2"]);
     assert!(compared.contains("changed by more than 5 % between map 1 and map 2"), "{compared}");
     let list = printed(&place, &["history"]);
@@ -160,8 +160,8 @@ fn what_cannot_be_is_refused_with_what_to_do() {
         assert!(said.contains(what), "{arguments:?}: {said}");
     }
     printed(&place, &["memory", "--simulate", "2990wx", "--seed", "1"]);
-    let (exit, said) = refused(&place, &["history", "show", "1", "--markdown"]);
-    assert!(exit == Some(2) && said.contains("--markdown is not available for a map of memory"), "{said}");
+    let (exit, said) = refused(&place, &["history", "show", "1", "--svg", "here.svg"]);
+    assert!(exit == Some(2) && said.contains("--svg is not available for a map of memory"), "{said}");
 }
 
 /// While the buffers are being filled, and while they are visited: what of the process lies in memory says how far it is.

@@ -91,9 +91,15 @@ fn in_the_command() -> Outcome {
     contains(&shown, &["| threads | OS | speed-up |", "| 4.00x |"])?;
     let lines = said(&mut place.corewise(&["try", "--resume", "--csv"]), 0)?;
     let (names, runs) = lines.trim_end().split_once("\r\n").ok_or("there is one line only")?;
-    let place = names.split(',').rev().position(|name| name == "threads").ok_or("no column of threads")?;
-    // Counted from the end: before it are texts, which may hold commas.
-    let threads = |line: &str| line.rsplit(',').nth(place).unwrap_or_default().to_owned();
+    let place = names.split(',').position(|name| name == "threads").ok_or("no column of threads")?;
+    let threads = |line: &str| {
+        let mut is_quoted = false;
+        let is_comma = |character: char| {
+            is_quoted ^= character == '"';
+            character == ',' && !is_quoted
+        };
+        line.split(is_comma).nth(place).unwrap_or_default().to_owned()
+    };
     let mut told: Vec<String> = runs.split("\r\n").map(threads).collect();
     told.sort_unstable();
     told.dedup();

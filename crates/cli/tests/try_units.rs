@@ -100,10 +100,17 @@ fn several_units(stage: &UnitStage) -> Outcome {
     let csv = stage.place.corewise(&["history", "show", "1", "--csv"]).output()?;
     let csv = String::from_utf8_lossy(&csv.stdout).into_owned();
     let mut lines = csv.trim_end().split("\r\n");
-    same("the column", lines.next().is_some_and(|names| names.ends_with(",unit")), true)?;
-    same("the unit of each line", lines.all(|line| line.ends_with(",ms")), true)?;
+    same("the column", lines.next().is_some_and(|names| names.ends_with(",unit,notes")), true)?;
+    same("the unit of each line", lines.all(|line| line.contains(",ms,")), true)?;
     let markdown = words(&stage.place.corewise(&["history", "show", "1", "--markdown"]).output()?);
     contains(&markdown, &["| 0.994 ms |", "| 1.02 ms |"])?;
+    // A terminal's commands look where the typed one did; Markdown is read elsewhere.
+    let show = ["history", "show", "1", "--store", "corewise/history.db"];
+    let typed = words(&stage.place.corewise(&show).output()?);
+    contains(&typed, &["corewise run --on", "--store "])?;
+    let pasted = words(&stage.place.corewise(&[&show[..], &["--markdown"]].concat()).output()?);
+    contains(&pasted, &["corewise run --on"])?;
+    same(&pasted, pasted.contains("--store"), false)?;
     Ok(Completion::Completed)
 }
 

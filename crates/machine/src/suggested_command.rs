@@ -182,6 +182,8 @@ suggestions! {
     links_simulated(file: &str = "map.csv", seed: u64 = 1) =>
         corewise("links").option("--simulate", file).option("--seed", seed);
     links_import(file: &str = "map.csv") => corewise("links import").argument(file);
+    links_compare(before: &str = "before.csv", after: &str = "after.csv") =>
+        corewise("links compare").argument(before).argument(after);
     links_import_in(unit: &str = "us") => corewise("links import FILE").option("--unit", unit);
     links_show(number: &str = "N") => corewise("links show").argument(number);
     memory() => corewise("memory");
@@ -204,6 +206,8 @@ suggestions! {
     try_threads_drawn() =>
         corewise("try --threads 1,2,4,8 --svg scaling.svg").running(&["./app", "-t", "{threads}"]);
     try_process(process: u32 = 4711) => corewise("try").option("--pid", process).option("--metric", "run-delay");
+    try_suite(suite: &str = "review", places: &[String] = &["all - core:0".to_owned()]) =>
+        places.iter().fold(corewise("try").option("--suite", suite), |command, place| command.option("--on", place));
     try_suite_install() => corewise("try --suite review --install");
     try_suite_resume() => corewise("try --suite SUITE --resume");
     try_resume(number: i64 = 12) => corewise("try").flag(&format!("--resume={number}"));
@@ -261,6 +265,7 @@ suggestions! {
     history_import() => corewise("history import FILE");
     report() => corewise("report");
     report_on(number: i64 = 12) => corewise("report").argument(number);
+    report_figures(number: i64 = 12) => corewise("report").argument(number).option("--figures", "FOLDER");
     record() => corewise("record --output FILE");
     record_to_pipe() => corewise("record -o -");
 

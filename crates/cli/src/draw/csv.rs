@@ -17,6 +17,16 @@ pub fn value(field: &str) -> String {
     if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
 }
 
+/// A table with a last column `notes`: the caveats of the result, in the first line below the names. A table of no line has none.
+pub fn with_notes(table: &str, notes: &[String]) -> String {
+    let mut cells = ["notes".to_owned(), text(&notes.join(" | "))].into_iter();
+    let lines = table.trim_end().split('\n').map(|line| {
+        let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
+        format!("{line},{}{end}", cells.next().unwrap_or_default())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +46,13 @@ mod tests {
             assert_eq!(text(name), field);
         }
         assert_eq!([value("-0.5"), value("0,2")], ["-0.5", "\"0,2\""]);
+    }
+
+    #[test]
+    fn notes_stand_in_the_first_line_and_every_line_has_the_column() {
+        let notes = ["BUSY, very".to_owned(), "=1".to_owned()];
+        assert_eq!(with_notes("a,b\r\n1,2\r\n3,4", &notes), "a,b,notes\r\n1,2,\"BUSY, very | =1\"\r\n3,4,");
+        assert_eq!(with_notes("a\n1\n", &notes[1..]), "a,notes\n1,'=1");
+        assert_eq!(with_notes("a\n", &notes), "a,notes");
     }
 }

@@ -71,7 +71,7 @@ pub fn table(entries: &[Entry], with_processors: bool, zone: &TimeZone, width: u
             run.iter().for_each(|entry| grid.row(cells(entry, with_processors, zone)));
         }
     }
-    grid.fit(width).with_remark(width, 0)
+    grid.lines(width)
 }
 
 fn cells(entry: &Entry, with_processor: bool, zone: &TimeZone) -> Vec<Line> {

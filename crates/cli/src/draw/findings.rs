@@ -7,20 +7,21 @@ use corewise_model::finding::Finding;
 use corewise_model::survey::conclude::{Answer, Conclusions};
 
 use super::printable::bounded;
+use super::story::StoryPart;
 use super::suggestion;
 use super::text::Line;
-use super::wrap::{glued, unbroken, wrap};
+use super::wrap::{glued, unbroken};
 
 /// A sentence takes at most so many columns, whatever the devices and tasks in it are called.
 const LONGEST_SENTENCE: usize = 1000;
 
 /// Numbered findings, each with what to do next; then what was tested and does not differ.
-pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec<Line> {
-    let mut lines = vec![Line::new().strong("What this means")];
+pub fn findings(survey: &Survey, conclusions: &Conclusions) -> Vec<StoryPart> {
+    let mut lines = vec![Line::new().strong("What this means").hanging(0)];
     if let Some(first) = &conclusions.first_cpu {
         let question = format!(" ?{gap}Is cpu {} worse than its peers? ", first.cpu, gap = unbroken("  "));
         let line = Line::new().plain(question).strong(glued(&first.answer));
-        lines.extend(wrap(&line, width, 4));
+        lines.push(line.hanging(4));
     }
     if conclusions.findings.is_empty() {
         let text = if survey.cpus.is_empty() {
@@ -36,27 +37,26 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions, width: usize) -> Vec
         } else {
             " Nothing stands out: leave placement to the scheduler. Tested:"
         };
-        lines.extend(wrap(&Line::new().plain(text), width, 1));
+        lines.push(Line::new().plain(text).hanging(1));
     }
     for (index, finding) in conclusions.findings.iter().enumerate() {
-        lines.extend(numbered(index + 1, finding, width));
+        lines.extend(numbered(index + 1, finding));
     }
     // Where every cpu is fit for it, the list says nothing.
     let quiet = conclusions.quiet.len();
     if quiet > 0 && quiet < survey.cpus.len() {
         let line = Line::new().plain("    for latency-sensitive work: ").strong(conclusions.quiet.to_string());
-        lines.extend(wrap(&line, width, 4));
+        lines.push(line.hanging(4));
     }
     for sentence in &conclusions.undecided {
-        lines.extend(wrap(&Line::new().plain(" ?  ").plain(glued(sentence)), width, 4));
+        lines.push(Line::new().plain(" ?  ").plain(glued(sentence)).hanging(4));
     }
     for sentence in &conclusions.no_difference {
-        lines.extend(wrap(&Line::new().faint(" =  ").faint(glued(sentence)), width, 4));
+        lines.push(Line::new().faint(" =  ").faint(glued(sentence)).hanging(4));
     }
     if let Some(seconds) = conclusions.longer_s {
         let command = suggestion::typed(&suggestion::again(survey, &duration(seconds)));
-        let line = Line::new().plain("    To decide what is open:  ").strong(command);
-        lines.extend(wrap(&line, width, 8));
+        lines.push(Line::new().plain("    To decide what is open:  ").strong(command).hanging(8));
     }
     lines
 }
@@ -71,40 +71,32 @@ fn duration(seconds: u64) -> String {
 }
 
 /// What a map means: a remark where there is one, its findings, and what was tested and does not differ.
-pub fn meaning(remark: Option<&str>, findings: &[Finding], no_difference: &[String], width: usize) -> Vec<Line> {
-    let mut lines = vec![Line::new().strong("What this means")];
-    lines.extend(remark.into_iter().flat_map(|text| wrap(&Line::new().plain(format!(" {text}")), width, 1)));
+pub fn meaning(remark: Option<&str>, findings: &[Finding], no_difference: &[String]) -> Vec<StoryPart> {
+    let mut lines = vec![Line::new().strong("What this means").hanging(0)];
+    lines.extend(remark.map(|text| Line::new().plain(format!(" {text}")).hanging(1)));
     for (index, finding) in findings.iter().enumerate() {
-        lines.extend(numbered(index + 1, finding, width));
+        lines.extend(numbered(index + 1, finding));
     }
     for sentence in no_difference {
-        lines.extend(wrap(&Line::new().faint(" =  ").faint(glued(sentence)), width, 4));
+        lines.push(Line::new().faint(" =  ").faint(glued(sentence)).hanging(4));
     }
     lines
 }
 
 /// A finding with its number, and what to do next.
-pub fn numbered(number: usize, finding: &Finding, width: usize) -> Vec<Line> {
+pub fn numbered(number: usize, finding: &Finding) -> Vec<StoryPart> {
     let head = format!("{number:>2}{gap}", gap = unbroken("  "));
-    let mut lines =
-        wrap(&Line::new().strong(head).plain(glued(&bounded(&finding.statement, LONGEST_SENTENCE))), width, 4);
+    let statement = Line::new().strong(head).plain(glued(&bounded(&finding.statement, LONGEST_SENTENCE)));
     let advice = Line::new().plain("    ").plain(glued(&bounded(&finding.advice, LONGEST_SENTENCE)));
-    let Some(command) = finding.command.as_ref().map(suggestion::typed) else {
-        lines.extend(wrap(&advice, width, 4));
-        return lines;
+    let next = match &finding.command {
+        Some(command) => StoryPart::Step { advice, command: Line::new().strong(suggestion::typed(command)) },
+        None => advice.hanging(4),
     };
-    let together = advice.clone().plain("  ").strong(&command);
-    if together.width() <= width {
-        lines.push(together);
-    } else {
-        lines.extend(wrap(&advice, width, 4));
-        lines.extend(wrap(&Line::new().plain("        ").strong(command), width, 8));
-    }
-    lines
+    vec![statement.hanging(4), next]
 }
 
 /// The gaps in one sentence, with where to learn more. Gaps of one reason are told together.
-pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
+pub fn gaps(gaps: &[Gap]) -> Vec<StoryPart> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for gap in gaps {
         match reasons.iter_mut().find(|(why, _)| *why == gap.why) {
@@ -125,7 +117,7 @@ pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
         told.push(format!("{} more", reasons.len() - MOST_GAPS));
     }
     let line = Line::new().plain(glued(&format!("Not measured: {}.", told.join("; "))));
-    wrap(&line.faint(" Next:  ").strong(unbroken(&suggestion::typed(&suggested_command::doctor()))), width, 2)
+    vec![line.faint(" Next:  ").strong(unbroken(&suggestion::typed(&suggested_command::doctor()))).hanging(2)]
 }
 
 /// More gaps than this are counted only.

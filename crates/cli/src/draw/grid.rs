@@ -1,9 +1,7 @@
 //! Aligned columns with tones; a terminal that is too narrow loses the least important columns first.
 
-use std::sync::Arc;
-
 use super::printable::{named, width as columns};
-use super::text::{Heading, Line, Part, Table};
+use super::text::Line;
 use super::wrap::wrap;
 
 /// On which side a column's cells stand.
@@ -24,13 +22,22 @@ pub struct Column {
     align: Align,
     rank: u8,
     shrinks_to: Option<usize>,
+    is_for_documents: bool,
 }
 
 impl Column {
     /// A column of text. Rank 0 is never dropped; of the others the highest goes first, and of equals the rightmost.
     pub fn text(title: impl AsRef<str>, rank: u8) -> Self {
         let title = named(title.as_ref());
-        Self { name: title.clone(), title, unit: String::new(), align: Align::Left, rank, shrinks_to: None }
+        Self {
+            name: title.clone(),
+            title,
+            unit: String::new(),
+            align: Align::Left,
+            rank,
+            shrinks_to: None,
+            is_for_documents: false,
+        }
     }
 
     /// A column of numbers.
@@ -42,6 +49,13 @@ impl Column {
     #[must_use]
     pub fn named(mut self, name: impl AsRef<str>) -> Self {
         self.name = named(name.as_ref());
+        self
+    }
+
+    /// The column, for which only documents have room.
+    #[must_use]
+    pub fn for_documents(mut self) -> Self {
+        self.is_for_documents = true;
         self
     }
 
@@ -60,6 +74,28 @@ pub struct Grid {
     rows: Vec<Vec<Line>>,
     gap: usize,
     indent: usize,
+}
+
+/// A table as a whole, for documents: what it shows, however wide that is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WholeTable {
+    /// What stands over its columns, from left to right.
+    pub headings: Vec<ColumnHeading>,
+    /// Its rows: a cell for each column.
+    pub rows: Vec<Vec<Line>>,
+}
+
+/// What stands over a column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnHeading {
+    /// The title; may be empty.
+    pub title: String,
+    /// The unit; may be empty.
+    pub unit: String,
+    /// The name, for a reader who cannot see what the column is; may be empty.
+    pub name: String,
+    /// Whether its cells are numbers, which stand on the right.
+    pub is_number: bool,
 }
 
 /// A grid as it fits: its lines, and the titles of the columns that did not.
@@ -96,29 +132,39 @@ impl Grid {
     /// The grid at a width.
     pub fn fit(&self, width: usize) -> Fitted {
         let width = width.saturating_sub(self.indent);
-        let mut kept: Vec<usize> = (0..self.columns.len()).filter(|&index| self.says_something(index)).collect();
+        let is_shown = |index: &usize| !self.columns[*index].is_for_documents && self.says_something(*index);
+        let mut kept: Vec<usize> = (0..self.columns.len()).filter(is_shown).collect();
         let mut dropped = Vec::new();
         while self.least_width(&kept) > width {
             let Some(place) = self.least_important(&kept) else { break };
             dropped.push(kept.remove(place));
         }
         dropped.sort_unstable();
-        let whole = Part::Table(Arc::new(self.table()));
         Fitted {
-            lines: self.draw(&kept, width).into_iter().map(|line| line.in_part(whole.clone())).collect(),
+            lines: self.draw(&kept, width),
             dropped: dropped.into_iter().map(|index| self.columns[index].name.clone()).collect(),
         }
     }
 
+    /// Its lines at a width, with a remark on the columns that did not fit.
+    pub fn lines(&self, width: usize) -> Vec<Line> {
+        let Fitted { mut lines, dropped } = self.fit(width);
+        if !dropped.is_empty() {
+            let text = format!("Hidden at this width: {}", dropped.join(", "));
+            lines.extend(wrap(&Line::new().faint(text).indented(self.indent), width, self.indent + 2));
+        }
+        lines
+    }
+
     /// The whole of it: all columns that say something.
-    fn table(&self) -> Table {
+    pub fn whole(&self) -> WholeTable {
         let shown: Vec<usize> = (0..self.columns.len()).filter(|&index| self.says_something(index)).collect();
         let heading = |&index: &usize| {
             let Column { title, unit, name, align, .. } = self.columns[index].clone();
-            Heading { title, unit, name, is_number: align == Align::Right }
+            ColumnHeading { title, unit, name, is_number: align == Align::Right }
         };
         let cells = |row: &Vec<Line>| shown.iter().map(|&index| row[index].clone()).collect();
-        Table { headings: shown.iter().map(heading).collect(), rows: self.rows.iter().map(cells).collect() }
+        WholeTable { headings: shown.iter().map(heading).collect(), rows: self.rows.iter().map(cells).collect() }
     }
 
     /// A column in which every cell is empty says nothing.
@@ -201,19 +247,6 @@ impl Line {
     /// Spaces at the end do not count against the width; anything else is cut.
     fn cut_end(self, width: usize) -> Self {
         if columns(&self.to_plain()) <= width { self } else { self.cut(width) }
-    }
-}
-
-impl Fitted {
-    /// The grid's lines, and a remark on the columns that a narrow terminal dropped.
-    pub fn with_remark(self, width: usize, indent: usize) -> Vec<Line> {
-        let mut lines = self.lines;
-        if !self.dropped.is_empty() {
-            let text = format!("Hidden at this width: {}", self.dropped.join(", "));
-            let remark = wrap(&Line::new().faint(text).indented(indent), width, indent + 2);
-            lines.extend(remark.into_iter().map(|line| line.in_part(Part::Narrow)));
-        }
-        lines
     }
 }
 

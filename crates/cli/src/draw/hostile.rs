@@ -7,9 +7,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::json;
 use super::printable::{is_hidden, width};
+use super::story::Story;
 use super::text::Screen;
+use super::{csv, json, markdown};
 
 /// How many names there are.
 const COUNT: usize = 1000;
@@ -185,12 +186,22 @@ fn fields(record: &str) -> Vec<String> {
     fields
 }
 
-/// That Markdown has no HTML, no link and no code, and that every row of a table has as many cells as its head.
+/// That Markdown has no HTML and no link, that what is no code of ours begins nothing, and that every row of a table has as many cells as
+/// its head.
 pub fn check_markdown(text: &str) {
     check_text(text);
-    assert!(!text.contains('<') && !unescaped(text).contains("]("), "{text}");
+    let (mut before, mut indent) = ("", "    ");
     for line in text.lines() {
-        assert!(!unescaped(line).contains('`') && !line.starts_with(['#', '>', '+', '=']), "{line:?}");
+        if !line.is_empty() && !line.starts_with(' ') {
+            // Four spaces are a paragraph of the item where a list goes on.
+            indent = if line.starts_with("- ") { "      " } else { "    " };
+        }
+        let is_code = line.starts_with(indent) && (before.is_empty() || before.starts_with(indent));
+        let is_heading = line.starts_with("### ") && before.is_empty();
+        let bare = unescaped(line);
+        let begins = bare.starts_with(['#', '>', '+', '=']) && !is_heading;
+        assert!(is_code || !(begins || bare.contains(['<', '`']) || bare.contains("](")), "{line:?}");
+        before = line;
     }
     for table in text.split("\n\n").filter(|part| part.starts_with('|')) {
         let cells: Vec<usize> = table.lines().map(|line| unescaped(line).matches('|').count()).collect();
@@ -198,15 +209,29 @@ pub fn check_markdown(text: &str) {
     }
 }
 
-/// A text without the characters that a backslash makes plain.
+/// That no form of a story steers or hides.
+pub fn check_story(story: &Story) {
+    [40, 80, 140].into_iter().for_each(|width| check_screen(&story.at(width), width));
+    check_markdown(&markdown::story(story, Some(1)));
+    check_text(&story.markup(0).into_string());
+    check_text(&json::text(&[story.sentences(), story.commands(), story.notes()]).expect("texts can be written"));
+    check_csv(&csv::with_notes("a\r\n1", &story.notes()));
+}
+
+/// A text without the characters that a backslash makes plain, and without what stands between backticks.
 fn unescaped(text: &str) -> String {
     let mut characters = text.chars();
     let mut rest = String::new();
+    let mut code: Option<String> = None;
     while let Some(character) = characters.next() {
-        match character {
-            '\\' => _ = characters.next(),
-            plain => rest.push(plain),
+        match (character, &mut code) {
+            ('`', Some(_)) => code = None,
+            (other, Some(known)) => known.push(other),
+            ('`', None) => code = Some(String::new()),
+            ('\\', None) => _ = characters.next(),
+            (plain, None) => rest.push(plain),
         }
     }
-    rest
+    // What is not closed is no code.
+    rest + &code.map_or_else(String::new, |open| format!("`{open}"))
 }

@@ -8,8 +8,8 @@ use corewise_model::survey::conclude::rows::Row;
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, duration, whole};
+use super::story::StoryPart;
 use super::text::{Line, Tone};
-use super::wrap::wrap;
 
 pub use figure::figures;
 
@@ -18,7 +18,7 @@ const SPARK_CELLS: usize = 9;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The latency table with its caption.
-pub fn latency(survey: &Survey, rows: &[Row], width: usize) -> Vec<Line> {
+pub fn latency(survey: &Survey, rows: &[Row]) -> Vec<StoryPart> {
     if rows.is_empty() {
         return Vec::new();
     }
@@ -40,9 +40,7 @@ pub fn latency(survey: &Survey, rows: &[Row], width: usize) -> Vec<Line> {
     for row in rows {
         grid.row(cells(row, &scale));
     }
-    let mut lines = caption(survey, rows, &scale, width);
-    lines.extend(grid.fit(width).with_remark(width, 0));
-    lines
+    vec![caption(survey, rows, &scale), grid.into()]
 }
 
 fn cells(row: &Row, scale: &Scale) -> Vec<Line> {
@@ -91,7 +89,7 @@ fn brief_ns(value: f64) -> String {
     if value.is_finite() { brief(value) } else { ABSENT.into() }
 }
 
-fn caption(survey: &Survey, rows: &[Row], scale: &Scale, width: usize) -> Vec<Line> {
+fn caption(survey: &Survey, rows: &[Row], scale: &Scale) -> StoryPart {
     let fewest = survey.cpus.iter().map(|cpu| cpu.tail.count()).min().unwrap_or(0);
     let timing = brief(survey.work.overhead_ns);
     let text =
@@ -104,7 +102,7 @@ fn caption(survey: &Survey, rows: &[Row], scale: &Scale, width: usize) -> Vec<Li
         let ends = format!("; tail from {} to {}", duration(scale.low_ns), duration(scale.high_ns));
         line = line.faint(ends);
     }
-    wrap(&line, width, 2)
+    line.hanging(2)
 }
 
 /// The common scale of all tails, so that they can be compared by eye.

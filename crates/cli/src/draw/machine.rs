@@ -7,6 +7,7 @@ use corewise_model::links::map::{Origin, Provenance};
 
 use super::number::{bytes, count};
 use super::picture;
+use super::story::StoryPart;
 use super::text::Line;
 use super::wrap::{unbroken, wrap};
 
@@ -14,7 +15,7 @@ use super::wrap::{unbroken, wrap};
 pub const FEW_OBJECTS: usize = 12;
 
 /// The machine in one line: model, packages, cores, cpus, kernel, hypervisor, and what else is to be said.
-pub fn headline(machine: &Machine, more: &[String], width: usize) -> Vec<Line> {
+pub fn headline(machine: &Machine, more: &[String]) -> StoryPart {
     let mut items = Vec::new();
     if machine.packages.len() > 1 {
         items.push(count(machine.packages.len(), "package"));
@@ -31,7 +32,7 @@ pub fn headline(machine: &Machine, more: &[String], width: usize) -> Vec<Line> {
     for item in rest {
         line = line.faint(" · ").plain(unbroken(&item));
     }
-    wrap(&line, width, 2)
+    line.hanging(2)
 }
 
 fn guest_of(hypervisor: &str) -> String {

@@ -1,6 +1,154 @@
 //! Text in Markdown (CommonMark 0.31 with GitHub's tables), as others paste it: what came from outside is text there and nothing else.
 
+use corewise_machine::suggested_command;
+
+use super::grid::{ColumnHeading, WholeTable};
 use super::printable::printable;
+use super::story::{Story, StoryBlock, StoryPart, StoryRole};
+use super::text::{Line, Tone};
+
+/// A story as a document: warnings and the answer first, then of what it is, evidence and notes. Figures are named with the command that
+/// draws those of the result of this number.
+pub fn story(story: &Story, number: Option<i64>) -> String {
+    let head = story.parts(&[StoryRole::Head, StoryRole::Context]);
+    let (warnings, head): (Vec<&StoryPart>, Vec<&StoryPart>) = head.into_iter().partition(|part| is_warning(part));
+    let mut blocks = elements(&[warnings, story.parts(&[StoryRole::Answer])].concat());
+    blocks.extend(elements(&head));
+    blocks.extend(story.evidence().flat_map(evidence));
+    let notes = listed(&story.parts(&[StoryRole::Notes]));
+    blocks.extend(notes.map(|notes| format!("### Checks and notes\n\n{notes}")));
+    let figures: Vec<String> = story.figures().map(|figure| text(&figure.title)).collect();
+    if let Some(number) = number.filter(|_| !figures.is_empty()) {
+        let command = suggested_command::report_figures(number).line();
+        blocks.push(format!("Figures ({}) are drawn by:\n\n{}", figures.join("; "), code(&command)));
+    }
+    blocks.push(format!("Make it again:\n\n{}", code(&story.command)));
+    blocks.join("\n\n")
+}
+
+/// Paragraphs of lines.
+pub fn paragraphs(lines: &[Line]) -> Vec<String> {
+    lines.iter().map(|line| sentence(line)).filter(|text| !text.is_empty()).collect()
+}
+
+fn is_warning(part: &StoryPart) -> bool {
+    matches!(part, StoryPart::Sentence { line, .. } if line.first_tone() == Some(Tone::Warn))
+}
+
+fn is_verbatim(part: &StoryPart) -> bool {
+    matches!(part, StoryPart::Sentence { line, .. } if line.is_verbatim())
+}
+
+fn evidence(block: &StoryBlock) -> Vec<String> {
+    let (heading, texts) = block.headed();
+    let blocks = elements(&texts.iter().collect::<Vec<_>>());
+    let heading = heading.filter(|_| !blocks.is_empty()).map(|heading| format!("### {}", text(&heading)));
+    heading.into_iter().chain(blocks).collect()
+}
+
+/// A list; code belongs to the item before it.
+fn listed(parts: &[&StoryPart]) -> Option<String> {
+    let mut items: Vec<String> = Vec::new();
+    for run in parts.chunk_by(|one, other| is_verbatim(one) && is_verbatim(other)) {
+        let block = elements(run).join("\n\n");
+        match items.last_mut() {
+            Some(item) if is_verbatim(run[0]) => item.push_str(&format!("\n\n  {}\n", block.replace('\n', "\n  "))),
+            _ if is_verbatim(run[0]) => items.push(format!("-{}", &block[1..])),
+            _ => items.push(format!("- {block}")),
+        }
+    }
+    Some(items.join("\n")).filter(|list| !list.is_empty())
+}
+
+/// Paragraphs, code and tables.
+fn elements(parts: &[&StoryPart]) -> Vec<String> {
+    let mut blocks = Vec::new();
+    for run in parts.chunk_by(|one, other| is_verbatim(one) && is_verbatim(other)) {
+        match run {
+            [StoryPart::Sentence { line, .. }, ..] if line.is_verbatim() => {
+                let lines = run.iter().flat_map(|part| part.lines(usize::MAX, super::heat::depth::Depth::NoColour));
+                blocks.push(lines.map(|line| code(line.to_plain().trim_start())).collect::<Vec<_>>().join("\n"));
+            }
+            [StoryPart::Sentence { line, .. }] if line.is_heading() => blocks.push(format!("### {}", sentence(line))),
+            [StoryPart::Sentence { line, .. } | StoryPart::Legend(line)] => blocks.push(sentence(line)),
+            [StoryPart::Step { advice, command }] => {
+                blocks.push(format!("{}\n\n{}", sentence(advice), code(&command.to_plain())));
+            }
+            [StoryPart::Table(grid)] => blocks.push(table(&grid.whole())),
+            _ => {}
+        }
+    }
+    blocks.retain(|block| !block.is_empty());
+    blocks
+}
+
+/// A line of code. Nothing in it can end it: that is the end of the line.
+fn code(line: &str) -> String {
+    format!("    {}", printable(line)).trim_end().to_owned()
+}
+
+/// A sentence as a paragraph, with the text between backticks as code.
+fn sentence(line: &Line) -> String {
+    let plain = line.to_plain();
+    let pieces: Vec<&str> = plain.trim_start().split('`').collect();
+    if pieces.len().is_multiple_of(2) || pieces.iter().skip(1).step_by(2).any(|piece| piece.trim().is_empty()) {
+        return paragraph(&plain);
+    }
+    let piece = |(place, piece): (usize, &&str)| match place {
+        0 => paragraph(piece),
+        _ if place % 2 == 1 => format!("`{piece}`"),
+        _ => text(piece),
+    };
+    pieces.iter().enumerate().map(piece).collect()
+}
+
+/// A table: a column without a heading stands in the cells of the one before it, and pictures of characters are left out.
+pub fn table(table: &WholeTable) -> String {
+    let is_continued = |heading: &ColumnHeading| heading.title.is_empty() && heading.unit.is_empty();
+    let mut columns: Vec<Vec<usize>> = Vec::new();
+    for (place, heading) in table.headings.iter().enumerate() {
+        match columns.last_mut().filter(|_| is_continued(heading)) {
+            Some(last) => last.push(place),
+            None => columns.push(vec![place]),
+        }
+    }
+    let heading = |column: &Vec<usize>| {
+        let heading @ ColumnHeading { title, unit, name, .. } = &table.headings[column[0]];
+        let has_name = is_continued(heading) && !name.is_empty();
+        text(&words(&if has_name { name.clone() } else { format!("{title} {unit}") }))
+    };
+    let side = |column: &Vec<usize>| if table.headings[column[0]].is_number { "--:" } else { "---" };
+    let mut lines = vec![
+        joined(columns.iter().map(heading)),
+        format!("|{}|", columns.iter().map(side).collect::<Vec<_>>().join("|")),
+    ];
+    for row in &table.rows {
+        let cell = |column: &Vec<usize>| {
+            let cells: Vec<String> = column.iter().map(|place| row[*place].to_plain()).collect();
+            text(&words(&cells.join(" ").replace(is_drawn, " ")))
+        };
+        let mut cells: Vec<String> = columns.iter().map(cell).collect();
+        if row[0].is_heading() && cells[1..].iter().all(String::is_empty) {
+            cells[0] = format!("**{}**", cells[0]);
+        }
+        lines.push(joined(cells.into_iter()));
+    }
+    lines.join("\n")
+}
+
+fn joined(cells: impl Iterator<Item = String>) -> String {
+    format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
+}
+
+/// A text with one space between its words.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a character is a part of a picture: box drawing, or a block.
+fn is_drawn(character: char) -> bool {
+    ('\u{2500}'..'\u{25a0}').contains(&character) || character == '●'
+}
 
 /// A text inside a paragraph or a cell: no markup, no link, no HTML, no end of the cell. Ordinary names and numbers stay as they are.
 pub fn text(text: &str) -> String {

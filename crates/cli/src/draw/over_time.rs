@@ -8,9 +8,9 @@ use jiff::tz::TimeZone;
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, count, moment, when};
-use super::page::{Block, Figure, Story, WIDTH};
 use super::plot::{Axis, Mark, Plot, Scale, Series};
 use super::printable::named;
+use super::story::{Story, StoryFigure, StoryPart, StoryRole, paragraphs};
 use super::text::Line;
 
 /// So many lines can be distinguished in one figure.
@@ -36,7 +36,7 @@ pub struct Moment {
 /// Whose a value is: the quantity, and the thing that has it.
 type Whose<'a> = (&'a str, &'a str);
 
-/// What a page says of several results over time, `name` being what one of them is called; nothing where no number is in two of them.
+/// Composes the story of how numbers changed over time, `name` being what one of the results is called; `None` if no number is in two of them.
 pub fn story(name: &str, moments: &[Moment], zone: &TimeZone) -> Option<Story> {
     let (first, last) = (moments.first()?, moments.last()?);
     let lines = followed(moments);
@@ -44,19 +44,14 @@ pub fn story(name: &str, moments: &[Moment], zone: &TimeZone) -> Option<Story> {
     quantities.dedup();
     let [since, until] = [first, last].map(|moment| when(moment.started_unix_ms, zone));
     let head = format!("{} of this machine, from {since} to {until}", count(moments.len(), name));
-    let mut evidence: Vec<Block> = quantities
-        .iter()
-        .filter_map(|quantity| figure(quantity, &lines, name, moments, zone))
-        .map(Block::Figure)
-        .collect();
-    evidence.push(Block::Lines(table(&lines, name, moments, zone)));
-    (!lines.is_empty()).then(|| Story {
-        head: vec![Line::new().plain(head)],
-        answer: lines.iter().filter_map(|whose| now(*whose, name, moments)).collect(),
-        evidence,
-        besides: Vec::new(),
-        command: suggested_command::report_on(last.number).line(),
-    })
+    let now = lines.iter().filter_map(|whose| now(*whose, name, moments)).collect();
+    let figures = quantities.iter().filter_map(|quantity| figure(quantity, &lines, name, moments, zone));
+    let told = Story::new(suggested_command::report_on(last.number))
+        .with(StoryRole::Head, vec![Line::new().plain(head).hanging(2)])
+        .with(StoryRole::Answer, paragraphs(now, 2))
+        .with(StoryRole::Evidence, figures.map(StoryPart::Figure).collect())
+        .with(StoryRole::Evidence, vec![table(&lines, name, moments, zone).into()]);
+    (!lines.is_empty()).then_some(told)
 }
 
 /// What is in the last result and in one before it, quantity by quantity.
@@ -96,7 +91,7 @@ fn now(whose: Whose<'_>, name: &str, moments: &[Moment]) -> Option<Line> {
     Some(line.plain(format!(" in {name} {}, {range} in {before}", last.number)))
 }
 
-fn figure(quantity: &str, lines: &[Whose<'_>], name: &str, moments: &[Moment], zone: &TimeZone) -> Option<Figure> {
+fn figure(quantity: &str, lines: &[Whose<'_>], name: &str, moments: &[Moment], zone: &TimeZone) -> Option<StoryFigure> {
     let of: Vec<&str> = lines.iter().filter(|(own, _)| *own == quantity).map(|(_, of)| *of).collect();
     let middle = (of.len() as f64 - 1.0) / 2.0;
     let series = of.iter().enumerate().map(|(index, of)| {
@@ -125,14 +120,12 @@ fn figure(quantity: &str, lines: &[Whose<'_>], name: &str, moments: &[Moment], z
         across_rules: changes(moments),
         ..Plot::default()
     };
-    Some(Figure {
-        name: "values",
-        title: plot.title.clone(),
-        caption: "The bar around a dot is the interval of the value, where it has one: values whose bars overlap may differ by chance. A dashed line \
-                  stands where the system changed. Steps are equal, however much time lies between."
-            .to_owned(),
-        svg: plot.svg()?,
-    })
+    StoryFigure::from_plot(
+        "values",
+        plot,
+        "The bar around a dot is the interval of the value, where it has one: values whose bars overlap may differ by chance. A dashed line \
+                  stands where the system changed. Steps are equal, however much time lies between.",
+    )
 }
 
 /// Between which results the system changed, and what of it.
@@ -152,7 +145,7 @@ fn changes(moments: &[Moment]) -> Vec<(f64, String)> {
 }
 
 /// Every value that is drawn, with its interval.
-fn table(lines: &[Whose<'_>], name: &str, moments: &[Moment], zone: &TimeZone) -> Vec<Line> {
+fn table(lines: &[Whose<'_>], name: &str, moments: &[Moment], zone: &TimeZone) -> Grid {
     let mut columns = vec![Column::number(name, "", 0), Column::text("made", 0), Column::text("kernel", 0)];
     for (quantity, of) in lines {
         columns.push(Column::number(of, quantity.rsplit_once(", ").map_or("", |(_, unit)| unit), 0));
@@ -173,7 +166,7 @@ fn table(lines: &[Whose<'_>], name: &str, moments: &[Moment], zone: &TimeZone) -
         }
         grid.row(row);
     }
-    grid.fit(WIDTH).lines
+    grid
 }
 
 #[cfg(test)]
@@ -193,17 +186,15 @@ mod tests {
     #[test]
     fn a_number_is_drawn_and_listed_with_where_it_stands_now() {
         let story = story("survey", &moments(&[100.0, 90.0, 120.0]), &TimeZone::UTC).unwrap();
-        assert_eq!(story.head[0].to_plain(), "3 surveys of this machine, from 1970-01-01 00:00 to 1970-01-03 00:00");
-        assert_eq!(
-            story.answer[0].to_plain(),
-            "latency, ns, <cpu>: 120 in survey 3, 90 to 100 in the 2 surveys before"
-        );
-        let figure = story.figures().next().unwrap();
+        assert_eq!(story.notes(), ["3 surveys of this machine, from 1970-01-01 00:00 to 1970-01-03 00:00"]);
+        assert_eq!(story.sentences(), ["latency, ns, <cpu>: 120 in survey 3, 90 to 100 in the 2 surveys before"]);
+        crate::draw::story::forms::check_forms(&story);
+        let svg = story.figures().next().unwrap().svg();
         for words in ["latency, ns over time", "kernel 6.1", "1970-01-02"] {
-            assert!(figure.svg.contains(words), "{words} in {}", figure.svg);
+            assert!(svg.contains(words), "{words} in {}", svg);
         }
         // Three intervals along the second axis, each with two ends.
-        assert_eq!(figure.svg.matches("h10").count(), 6);
+        assert_eq!(svg.matches("h10").count(), 6);
     }
 
     #[test]

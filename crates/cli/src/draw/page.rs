@@ -1,99 +1,60 @@
-//! What a page says of something that is kept: sentences and tables of the terminal as elements, and figures.
+//! A story as a page: sentences and tables as elements, and figures.
 
 mod machine;
 
-use std::sync::Arc;
-
 use maud::{Markup, PreEscaped, html};
 
-use super::text::{Line, Part, Table, Tone, printable};
+use super::grid::WholeTable;
+use super::story::{Story, StoryBlock, StoryFigure, StoryPart, StoryRole};
+use super::text::{Line, Tone, printable};
 
 pub use machine::machine;
 
-/// Sentences on a page are wrapped by whoever shows it; what looks at the terminal's width finds room for everything.
-pub const WIDTH: usize = 400;
-
-/// A figure: a picture that says how it is read, and how it is made again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Figure {
-    /// Its name among the figures of what it is of, as a part of a file's name: "runs".
-    pub name: &'static str,
-    /// What it shows.
-    pub title: String,
-    /// How to read it.
-    pub caption: String,
-    /// The picture, as an SVG document of its own.
-    pub svg: String,
-}
-
-/// A part of what is said.
-#[derive(Clone, Debug)]
-pub enum Block {
-    /// Lines as the terminal has them: paragraphs and tables, with a heading where the first begins with a strong word.
-    Lines(Vec<Line>),
-    /// A figure.
-    Figure(Figure),
-}
-
-/// What a page says of one thing.
-#[derive(Clone, Debug, Default)]
-pub struct Story {
-    /// Of what it is, and what is to be known before the first number.
-    pub head: Vec<Line>,
-    /// The answer, in the sentences of the terminal.
-    pub answer: Vec<Line>,
-    /// What it rests on.
-    pub evidence: Vec<Block>,
-    /// What is to be known besides: gaps, seeds, checks.
-    pub besides: Vec<Line>,
-    /// The command that makes it again.
-    pub command: String,
-}
-
 impl Story {
-    /// Its figures.
-    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
-        self.evidence.iter().filter_map(|block| match block {
-            Block::Figure(figure) => Some(figure),
-            Block::Lines(_) => None,
-        })
-    }
-
-    /// It as elements; `number` makes names unique on the page.
+    /// The story as elements; `number` makes names unique on the page.
     pub fn markup(&self, number: usize) -> Markup {
+        let head = self.parts(&[StoryRole::Head, StoryRole::Context]);
+        let (answer, notes) = (self.parts(&[StoryRole::Answer]), self.parts(&[StoryRole::Notes]));
         html! {
-            @if !self.head.is_empty() { div.head { (sentences(&self.head, None)) } }
-            @if !self.answer.is_empty() { div.answer { (sentences(&self.answer, None)) } }
+            @if !head.is_empty() { div.head { (elements(&head, None)) } }
+            @if !answer.is_empty() { div.answer { (elements(&answer, None)) } }
             (again(&self.command))
-            @for (place, block) in self.evidence.iter().enumerate() { (block.markup(&format!("part-{number}-{place}"), &self.command)) }
-            @if !self.besides.is_empty() {
-                section.besides { h3 { "Checks and notes" } (sentences(&self.besides, None)) }
+            @for (place, block) in self.evidence().enumerate() { (block.markup(&format!("part-{number}-{place}"), &self.command)) }
+            @if !notes.is_empty() {
+                section.besides { h3 { "Checks and notes" } (elements(&notes, None)) }
             }
         }
     }
 }
 
-impl Block {
+impl StoryBlock {
     fn markup(&self, id: &str, command: &str) -> Markup {
-        match self {
-            Self::Lines(lines) => {
-                let (heading, rest) = headed(lines);
-                html! {
-                    section {
-                        @if let Some(heading) = &heading { h3 { (heading) } }
-                        (sentences(&rest, heading.as_deref()))
-                    }
+        let (heading, texts) = self.headed();
+        let texts: Vec<&StoryPart> = texts.iter().collect();
+        html! {
+            @if !texts.is_empty() {
+                section {
+                    @if let Some(heading) = &heading { h3 { (heading) } }
+                    (elements(&texts, heading.as_deref()))
                 }
             }
-            Self::Figure(figure) => html! {
-                figure id=(id) {
-                    // The picture says its title itself, to whoever sees it.
-                    h3.hidden { (figure.title) }
-                    div.picture tabindex="0" role="group" aria-label=(figure.title) { (PreEscaped(&figure.svg)) }
-                    figcaption { (figure.caption) }
-                    (again(command))
-                }
-            },
+            @for (place, figure) in self.figures().enumerate() {
+                @if place == 0 { (figure.markup(id, command)) } @else { (figure.markup(&format!("{id}-{place}"), command)) }
+            }
+        }
+    }
+}
+
+impl StoryFigure {
+    fn markup(&self, id: &str, command: &str) -> Markup {
+        html! {
+            figure id=(id) {
+                // The picture says its title itself, to a reader who sees it.
+                h3.hidden { (self.title) }
+                div.picture tabindex="0" role="group" aria-label=(self.title) { (PreEscaped(self.svg())) }
+                figcaption { (self.caption) }
+                (again(command))
+            }
         }
     }
 }
@@ -102,75 +63,37 @@ fn again(command: &str) -> Markup {
     html! { p.again { "Make it again: " code { (printable(command)) } } }
 }
 
-/// The heading that a block begins with, and its lines without it.
-fn headed(lines: &[Line]) -> (Option<String>, Vec<Line>) {
-    let Some((first, rest)) = lines.split_first() else { return (None, Vec::new()) };
-    let begins = (*first.part() == Part::Alone).then(|| first.spans().next()).flatten();
-    let Some((Tone::Strong, heading)) = begins.filter(|(_, text)| !text.starts_with(' ')) else {
-        return (None, lines.to_vec());
-    };
-    let after = first.spans().skip(1).fold(Line::new(), |line, (tone, text)| {
-        let text = if line.is_empty() { text.trim_start() } else { text };
-        line.with(tone, text)
-    });
-    let after = Some(after).filter(|line| !line.to_plain().is_empty());
-    (Some(heading.trim_end().to_owned()), after.into_iter().chain(rest.iter().cloned()).collect())
-}
-
-/// Paragraphs and tables without a heading.
+/// Lines as paragraphs.
 pub fn paragraphs(lines: &[Line]) -> Markup {
-    sentences(lines, None)
+    html! { @for line in lines { (said(line)) } }
 }
 
 /// Paragraphs and tables; a table is named by `caption`.
-fn sentences(lines: &[Line], caption: Option<&str>) -> Markup {
-    let mut parts: Vec<Markup> = Vec::new();
-    let mut paragraph = Line::new();
-    let mut known: Option<Arc<Table>> = None;
-    for line in lines {
-        let begins = *line.part() != Part::Paragraph;
-        if begins {
-            parts.extend(said(&std::mem::take(&mut paragraph)));
-        }
-        match line.part() {
-            Part::Table(own) if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, own)) => {}
-            Part::Table(own) => {
-                parts.push(table(own, caption));
-                known = Some(own.clone());
+fn elements(parts: &[&StoryPart], caption: Option<&str>) -> Markup {
+    html! {
+        @for part in parts {
+            @match part {
+                StoryPart::Sentence { line, .. } | StoryPart::Legend(line) => { (said(line)) },
+                StoryPart::Step { advice, command } => { (said(&advice.clone().plain("  ").then(command.clone()))) },
+                StoryPart::Table(grid) => { (table(&grid.whole(), caption)) },
+                StoryPart::Figure(_) | StoryPart::Drawing(_) => {},
             }
-            Part::Alone => paragraph = line.clone(),
-            Part::Paragraph => {
-                let rest = line.spans().map(|(tone, text)| (tone, text.to_owned())).collect::<Vec<_>>();
-                let rest = rest.iter().skip_while(|(_, text)| text.trim().is_empty());
-                paragraph = rest.enumerate().fold(paragraph.plain(" "), |line, (place, (tone, text))| {
-                    line.with(*tone, if place == 0 { text.trim_start() } else { text })
-                });
-            }
-            Part::Narrow => {}
         }
     }
-    parts.extend(said(&paragraph));
-    html! { @for part in &parts { (part) } }
 }
 
-/// A paragraph; a command where it is all that the line says.
-fn said(line: &Line) -> Option<Markup> {
+/// A paragraph; a command if it is all that the line says.
+fn said(line: &Line) -> Markup {
     let text = line.to_plain();
-    if text.is_empty() {
-        return None;
+    html! {
+        @if !text.is_empty() {
+            @if line.is_verbatim() && line.last_tone() == Some(Tone::Strong) { p.command { code { (text.trim_start()) } } } @else { p { (spans(line)) } }
+        }
     }
-    let mut spans_of = line.spans().filter(|(_, text)| !text.trim().is_empty());
-    let is_command =
-        matches!(spans_of.next(), Some((Tone::Strong, _))) && spans_of.next().is_none() && text.starts_with("    ");
-    let begins = text.trim_start();
-    Some(if is_command {
-        html! { p.command { code { (begins) } } }
-    } else {
-        html! { p { (spans(line)) } }
-    })
 }
 
-fn table(table: &Table, caption: Option<&str>) -> Markup {
+/// A table that is named by `caption`.
+pub fn table(table: &WholeTable, caption: Option<&str>) -> Markup {
     let side = |is_number: bool| is_number.then_some("number");
     // Box drawing and blocks need columns of one width.
     let is_drawn = |text: &str| text.contains(|character| ('\u{2500}'..'\u{25a0}').contains(&character));

@@ -119,6 +119,11 @@ struct Frame {
 }
 
 impl Plot {
+    /// Whether some value can be drawn.
+    pub fn is_drawn(&self) -> bool {
+        self.ends().is_some()
+    }
+
     /// The picture; nothing where no value can be drawn.
     pub fn svg(&self) -> Option<String> {
         let ends = self.ends()?;

@@ -4,7 +4,7 @@ mod causes;
 mod longest;
 mod remarks;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 pub use causes::causes;
 pub use longest::longest;

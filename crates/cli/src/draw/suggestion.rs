@@ -8,6 +8,7 @@ use corewise_machine::event::EventSource;
 use corewise_machine::suggested_command::{self, TailOptions};
 use corewise_machine::{CpuSet, SuggestedCommand};
 use corewise_model::Survey;
+use corewise_model::links::map::{Origin, Provenance};
 use corewise_model::survey::{Scope, WorkKind};
 
 use super::printable::{is_hidden, printable};
@@ -109,6 +110,21 @@ pub fn again(survey: &Survey, budget: &str) -> SuggestedCommand {
             budget,
         ),
     }
+}
+
+/// Returns the line that makes a map again, by the command of its origin.
+pub fn map_again(
+    provenance: &Provenance,
+    imported: fn(&str) -> SuggestedCommand,
+    simulated: fn(&str, u64) -> SuggestedCommand,
+    measured: fn() -> SuggestedCommand,
+) -> String {
+    let command = match &provenance.origin {
+        Origin::Imported { file, .. } => imported(file),
+        Origin::Simulated { file } => simulated(file, provenance.seed),
+        Origin::Measured => measured(),
+    };
+    words_in_shell(command.words())
 }
 
 /// The budget that a survey had, as it is typed.

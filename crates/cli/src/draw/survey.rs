@@ -6,8 +6,9 @@ use corewise_model::Survey;
 use super::findings::gaps;
 use super::machine::headline;
 use super::number::{count, decimal};
-use super::text::{Line, Screen, Tone};
-use super::wrap::{glued, wrap};
+use super::story::StoryPart;
+use super::text::{Line, Tone};
+use super::wrap::glued;
 
 /// A share of the machine's time that others may use without a word.
 const LITTLE: f64 = 0.05;
@@ -35,23 +36,32 @@ impl Kept {
             Self::No | Self::Failed => None,
         }
     }
+
+    /// Where a map is stored, if its reader does not know; `None` after a failure that was said elsewhere.
+    pub fn of_map(&self) -> Option<String> {
+        match self {
+            Self::Stored(number) => Some(format!("stored as map {number}")),
+            Self::No => Some("not stored".to_owned()),
+            Self::Failed | Self::Recalled(..) => None,
+        }
+    }
 }
 
 /// The beginning: where it comes from, what spoils its numbers, and the machine.
-pub fn head(survey: &Survey, kept: &Kept, width: usize) -> Screen {
-    let mut screen = Screen::new();
+pub fn head(survey: &Survey, kept: &Kept) -> Vec<StoryPart> {
+    let mut parts = Vec::new();
     if let Kept::Recalled(number, when) = kept {
-        screen.extend(wrap(&Line::new().faint(format!("survey {number}, made {when}")), width, 2));
+        parts.push(Line::new().faint(format!("survey {number}, made {when}")).hanging(2));
     }
     if survey.machine.system.emulated {
-        screen.extend(wrap(&emulated_remark(), width, 2));
+        parts.push(emulated_remark().hanging(2));
     }
     if survey.provenance.partial {
-        screen.extend(wrap(&partial_remark(survey), width, 2));
+        parts.push(partial_remark(survey).hanging(2));
     }
-    screen.extend(busy_remark(survey).into_iter().flat_map(|line| wrap(&line, width, 2)));
-    screen.extend(headline(&survey.machine, &[timing(survey)], width));
-    screen
+    parts.extend(busy_remark(survey).map(|line| line.hanging(2)));
+    parts.push(headline(&survey.machine, &[timing(survey)]));
+    parts
 }
 
 fn partial_remark(survey: &Survey) -> Line {
@@ -61,7 +71,7 @@ fn partial_remark(survey: &Survey) -> Line {
 }
 
 /// Whatever differs on such a machine, its cpus do not.
-fn emulated_remark() -> Line {
+pub fn emulated_remark() -> Line {
     let text = "EMULATED: every instruction of this machine is emulated";
     Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.")
 }
@@ -83,10 +93,10 @@ fn timing(survey: &Survey) -> String {
 }
 
 /// What was not measured, what disturbed the survey, and where it is kept.
-pub fn foot(survey: &Survey, kept: &Kept, width: usize) -> Vec<Line> {
+pub fn foot(survey: &Survey, kept: &Kept) -> Vec<StoryPart> {
     let all: Vec<Gap> =
         [&survey.machine.gaps, &survey.gaps, &survey.links.gaps].into_iter().flatten().cloned().collect();
-    let mut lines = gaps(&all, width);
+    let mut lines = gaps(&all);
     let mut items = Vec::new();
     if let Some(share) = survey.provenance.others_busy.filter(|share| (LITTLE..MUCH).contains(share)) {
         items.push(Line::new().with(Tone::Warn, format!("other programs used {} of the machine", percent(share))));
@@ -99,6 +109,6 @@ pub fn foot(survey: &Survey, kept: &Kept, width: usize) -> Vec<Line> {
     for (place, item) in items.into_iter().enumerate() {
         line = line.faint(if place > 0 { " · " } else { "" }).then(item);
     }
-    lines.extend(wrap(&line, width, 2));
+    lines.push(line.hanging(2));
     lines
 }

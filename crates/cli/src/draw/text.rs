@@ -1,7 +1,6 @@
 //! Styled lines and screens: what every view is made of.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 
@@ -62,47 +61,10 @@ impl Tone {
     }
 }
 
-/// What a line is a part of, for pages, which have no columns: there a sentence is one paragraph and a table keeps all of its columns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Part {
-    /// Of nothing: it stands alone, or begins a paragraph.
-    #[default]
-    Alone,
-    /// Of the paragraph of the line before it.
-    Paragraph,
-    /// Of a table.
-    Table(Arc<Table>),
-    /// Of what is said only because the terminal is narrow.
-    Narrow,
-}
-
-/// A table as a whole: what its lines show, however wide they are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    /// What stands over its columns, from left to right.
-    pub headings: Vec<Heading>,
-    /// Its rows: a cell for each column.
-    pub rows: Vec<Vec<Line>>,
-}
-
-/// What stands over a column.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heading {
-    /// The title; may be empty.
-    pub title: String,
-    /// The unit; may be empty.
-    pub unit: String,
-    /// The name, for whoever cannot see what the column is; may be empty.
-    pub name: String,
-    /// Whether its cells are numbers, which stand on the right.
-    pub is_number: bool,
-}
-
 /// A line of text with tones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     spans: Vec<(Tone, String)>,
-    part: Part,
 }
 
 impl Line {
@@ -150,19 +112,7 @@ impl Line {
     /// The line after so many spaces.
     #[must_use]
     pub fn indented(self, columns: usize) -> Self {
-        let part = self.part.clone();
-        Self::new().plain(" ".repeat(columns)).then(self).in_part(part)
-    }
-
-    /// The line as a part of something.
-    #[must_use]
-    pub fn in_part(self, part: Part) -> Self {
-        Self { part, ..self }
-    }
-
-    /// What it is a part of.
-    pub fn part(&self) -> &Part {
-        &self.part
+        Self::new().plain(" ".repeat(columns)).then(self)
     }
 
     /// Its pieces of text, each with its tone.
@@ -297,11 +247,6 @@ impl Screen {
             }
             self.extend(lines);
         }
-    }
-
-    /// Its lines.
-    pub fn into_lines(self) -> Vec<Line> {
-        self.lines
     }
 
     /// The screen with escape sequences for tones; the stream that prints it takes them out where there is no colour.

@@ -1,6 +1,6 @@
 //! Word wrap, and what must stay on one line.
 
-use super::text::{Line, NO_BREAK, Part};
+use super::text::{Line, NO_BREAK};
 
 /// A word takes at most so many columns; "…" stands for the rest, which nobody reads.
 const LONGEST_WORD: usize = 4000;
@@ -13,7 +13,7 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
         return if line.is_empty() { Vec::new() } else { vec![line.clone()] };
     }
     let hanging = hanging.min(width / 2);
-    let indented = || Line::new().plain(" ".repeat(hanging)).in_part(Part::Paragraph);
+    let indented = || Line::new().plain(" ".repeat(hanging));
     let mut lines = Vec::new();
     let (mut current, mut is_bare) = (Line::new(), true);
     for (gap, word) in line.words() {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use corewise_machine::Machine;
-use corewise_machine::{SuggestedCommand, suggested_command};
+use corewise_machine::SuggestedCommand;
 use corewise_model::Artifact;
 use corewise_model::artifact::Origin;
 use corewise_store::{Entry, Store};
@@ -16,14 +16,15 @@ use jiff::tz::TimeZone;
 use super::document::ArtifactDocument;
 use super::failure::{Exit, Failure};
 use super::history::broken;
-use super::output::show;
+use super::output::{print_form, show_story};
 use super::settings::Settings;
+use crate::draw::heat::depth::Depth;
+use crate::draw::markdown;
 use crate::draw::number::when;
 use crate::draw::over_time::{self, Moment};
-use crate::draw::page::{Block, Story};
+use crate::draw::story::Story;
 use crate::draw::suggestion::for_others;
 use crate::draw::survey::Kept;
-use crate::draw::text::{Line, Screen};
 
 /// So many results of a kind are followed at most: the latest. Those of machines of more than 128 cpus take long to read.
 const MOST_FOLLOWED: [usize; 2] = [24, 8];
@@ -31,10 +32,10 @@ const MOST_FOLLOWED: [usize; 2] = [24, 8];
 /// In which form a stored artifact is printed; as its screen, or as JSON, where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct Form {
-    /// Print comma-separated values: one line per run of an experiment, or per visit of a link map
+    /// Print comma-separated values: one line per run of an experiment, or per visit of a map; the first line's `notes` are the caveats
     #[arg(long, conflicts_with_all = ["markdown", "json"])]
     pub csv: bool,
-    /// Print the result of an experiment as Markdown
+    /// Print the result as Markdown: the answer, its caveats, and its tables
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
     /// Write a self-contained SVG picture of how an experiment's program scales with threads; replaces an existing file
@@ -45,10 +46,10 @@ pub struct Form {
 impl Form {
     /// Refuses the options that a kind has nothing for.
     pub fn only(&self, options: &[&str], kind: &str) -> Result<(), Failure> {
-        let asked = [("--csv", self.csv), ("--markdown", self.markdown), ("--svg", self.svg.is_some())];
+        let asked = [("--csv", self.csv), ("--svg", self.svg.is_some())];
         match asked.into_iter().find(|(option, is_asked)| *is_asked && !options.contains(option)) {
             Some((option, _)) => Err(Failure::usage(format!("{option} is not available for {kind}"))
-                .next(format!("Leave it out, or use {}.", [options, &["--json"]].concat().join(" or ")))),
+                .next(format!("Leave it out, or use {}.", [options, &["--markdown", "--json"]].concat().join(" or ")))),
             None => Ok(()),
         }
     }
@@ -56,7 +57,7 @@ impl Form {
 
 /// A kind of artifact as the program prints it.
 pub trait Printed: Artifact + Clone {
-    /// Prints it.
+    /// Prints it in a form other than Markdown, which all kinds have alike.
     ///
     /// # Errors
     /// Where it has no such form, or nothing can be printed.
@@ -68,20 +69,15 @@ pub trait Printed: Artifact + Clone {
     /// The command that makes one.
     fn first() -> SuggestedCommand;
 
-    /// What a page says of it.
-    fn story(&self, kept: &Kept, settings: &Settings) -> Story;
+    /// Composes its story.
+    fn story(&self, conclusions: &Self::Conclusions, kept: &Kept, settings: &Settings) -> Story;
 
     /// What a page says of several of these numbers together: what changed from each to the next, unless the kind says more.
     fn together(several: &[(i64, Self)]) -> Vec<Section> {
         let changed = |pair: &[(i64, Self)]| {
             let numbers = [pair[0].0, pair[1].0];
-            let lines = Self::changes(numbers, [&pair[0].1, &pair[1].1])?;
+            let story = Self::changes(numbers, [&pair[0].1, &pair[1].1])?;
             let [before, after] = numbers;
-            let story = Story {
-                evidence: vec![Block::Lines(lines)],
-                command: suggested_command::history_compare([before, after]).line(),
-                ..Story::default()
-            };
             Some(Section::new(format!("{}-{before}-{after}", Self::KIND), "What changed".to_owned(), story))
         };
         several.windows(2).filter_map(changed).collect()
@@ -94,11 +90,12 @@ pub trait Printed: Artifact + Clone {
 
     /// It as it is stored that comes from a file.
     #[must_use]
-    fn imported(self, file: &str) -> Self;
+    fn imported(self, _file: &str) -> Self {
+        self
+    }
 
-    /// What changed between two of these numbers, in the lines of the terminal at a page's width; nothing where two of this kind, or these
-    /// two, cannot be compared.
-    fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Vec<Line>>;
+    /// Composes the story of what changed between two of these numbers; `None` if two of this kind, or these two, cannot be compared.
+    fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story>;
 
     /// Prints what changed between two of these numbers.
     ///
@@ -184,7 +181,12 @@ pub const fn kind<T: Printed>() -> Kind {
 pub fn again<T: Printed>(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<(), Failure> {
     let artifact: T = store.get(number).map_err(broken)?;
     let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
-    artifact.print(&Kept::Recalled(number, made), form, settings)
+    let kept = Kept::Recalled(number, made);
+    if form.markdown && form.svg.is_none() && !settings.json {
+        let story = for_others(|| artifact.story(&artifact.conclude(), &kept, settings));
+        return print_form(&markdown::story(&story, Some(number)));
+    }
+    artifact.print(&kept, form, settings)
 }
 
 fn compared<T: Printed>(store: &Store, numbers: [i64; 2], settings: &Settings) -> Result<(), Failure> {
@@ -218,7 +220,7 @@ fn reported<T: Printed>(store: &Store, numbers: &[i64], settings: &Settings) -> 
         sections.push(Section {
             id: format!("{}-{number}", T::KIND),
             title: format!("{} {number}", T::TITLE),
-            story: for_others(|| artifact.story(&Kept::Recalled(*number, made), settings)),
+            story: for_others(|| artifact.story(&artifact.conclude(), &Kept::Recalled(*number, made), settings)),
             result: Some(Reported {
                 number: *number,
                 schema: T::SCHEMA,
@@ -282,31 +284,43 @@ fn read<T: Printed>(data: &mut dyn Read) -> Result<T, String> {
 fn rehearse<T: Printed>(data: &mut dyn Read, settings: &Settings) -> Result<(), String> {
     let artifact = read::<T>(data)?;
     let kept = Kept::Recalled(1, when(artifact.origin().started_unix_ms, &TimeZone::UTC));
-    let forms = [
-        (false, Form::default()),
-        (true, Form::default()),
-        (false, Form { csv: true, ..Form::default() }),
-        (false, Form { markdown: true, ..Form::default() }),
-    ];
-    for (json, form) in forms {
-        // A form that a kind does not have, or that has nothing to print, is refused in words.
-        let _ = artifact.print(&kept, &form, &Settings { json, ..settings.clone() });
+    for json in [false, true] {
+        let settings = Settings { json, ..settings.clone() };
+        for csv in [false, true] {
+            // A form that a kind does not have, or that has nothing to print, is refused in words.
+            let _ = artifact.print(&kept, &Form { csv, ..Form::default() }, &settings);
+        }
+        let _ = T::compare([1, 2], [&artifact, &artifact], &settings);
     }
-    let _ = T::compare([1, 2], [&artifact, &artifact], settings);
     let moments: Vec<Moment> = [1, 2].into_iter().map(|number| moment_of(number, &artifact)).collect();
     let over_time = over_time::story(T::KIND, &moments, &TimeZone::UTC);
-    let (_, own) = (artifact.summary(), artifact.story(&kept, settings));
+    let (_, own) = (artifact.summary(), artifact.story(&artifact.conclude(), &kept, settings));
     let together = T::together(&[(1, artifact.clone()), (2, artifact)]).into_iter().map(|section| section.story);
-    together.chain(over_time).chain([own]).for_each(|story| _ = story.markup(1).into_string());
+    together.chain(over_time).chain([own]).for_each(|story| render(&story, settings));
     Ok(())
 }
 
-/// Prints an artifact as JSON, or as the screen of what it shows.
-pub fn print<T: Artifact + Clone>(
+/// Renders a story in every form.
+fn render(story: &Story, settings: &Settings) {
+    let _ = story.screen(settings.width, Depth::NoColour).styled();
+    let _ = (story.markup(1).into_string(), markdown::story(story, Some(1)));
+    let _ = (story.sentences(), story.commands(), story.notes());
+}
+
+/// Prints an artifact as JSON, or as its screen.
+pub fn print<T: Printed>(artifact: &T, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
+    print_story(artifact, kept, settings, |conclusions| artifact.story(conclusions, kept, settings))
+}
+
+/// Prints an artifact as JSON, or as the screen of a story of its own.
+pub fn print_story<T: Artifact + Clone>(
     artifact: &T,
     kept: &Kept,
     settings: &Settings,
-    screen: impl FnOnce(&T::Conclusions) -> Screen,
+    story: impl FnOnce(&T::Conclusions) -> Story,
 ) -> Result<(), Failure> {
-    show(settings, || ArtifactDocument::new(Cow::Borrowed(artifact), kept.number()), || screen(&artifact.conclude()))
+    let conclusions = artifact.conclude();
+    let story = story(&conclusions);
+    let document = || ArtifactDocument::new(Cow::Borrowed(artifact), conclusions, &story, kept.number());
+    show_story(settings, document, &story)
 }

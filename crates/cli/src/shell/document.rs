@@ -6,14 +6,16 @@ use corewise_model::Artifact;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
+use crate::draw::story::Story;
+
 /// An artifact, and what it shows.
 #[derive(Serialize, JsonSchema)]
 #[schemars(transform = named::<T>)]
 pub struct ArtifactDocument<'a, T: Artifact + Clone> {
     schema: &'static str,
-    /// The conclusion in a sentence or two; absent for kinds that have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sentence: Option<String>,
+    /// The sentences of the screen and the page.
+    #[serde(flatten)]
+    sentences: SentencesDocument,
     /// What was observed.
     observed: Cow<'a, T>,
     /// What it shows.
@@ -23,15 +25,27 @@ pub struct ArtifactDocument<'a, T: Artifact + Clone> {
 }
 
 impl<'a, T: Artifact + Clone> ArtifactDocument<'a, T> {
-    /// The document of an artifact and its number in the store.
-    pub fn new(observed: Cow<'a, T>, stored: Option<i64>) -> Self {
-        Self { schema: T::SCHEMA, sentence: None, conclusions: observed.conclude(), observed, stored }
+    /// The document of an artifact, what it shows, and its number in the store.
+    pub fn new(observed: Cow<'a, T>, conclusions: T::Conclusions, story: &Story, stored: Option<i64>) -> Self {
+        Self { schema: T::SCHEMA, sentences: SentencesDocument::new(story), observed, conclusions, stored }
     }
+}
 
-    /// The document, with the conclusion in words.
-    #[must_use]
-    pub fn with_sentence(self, sentence: String) -> Self {
-        Self { sentence: Some(sentence), ..self }
+/// The sentences of a result in a document: those of its screen and its page.
+#[derive(Serialize, JsonSchema)]
+pub struct SentencesDocument {
+    /// The answer, a sentence or two each.
+    sentences: Vec<String>,
+    /// The commands that apply the answer, or go on with the result.
+    commands: Vec<String>,
+    /// What to know besides: of what the result is, caveats, gaps and checks.
+    notes: Vec<String>,
+}
+
+impl SentencesDocument {
+    /// The sentences of a story.
+    pub fn new(story: &Story) -> Self {
+        Self { sentences: story.sentences(), commands: story.commands(), notes: story.notes() }
     }
 }
 

@@ -13,6 +13,7 @@ use super::settings::Settings;
 use crate::draw::heat::depth::Depth;
 use crate::draw::json;
 use crate::draw::printable::{bounded, printable_lines};
+use crate::draw::story::Story;
 use crate::draw::text::Screen;
 
 /// A line on standard error takes at most so many columns, whatever it repeats.
@@ -25,6 +26,15 @@ pub fn show<D: Serialize>(
     screen: impl FnOnce() -> Screen,
 ) -> Result<(), Failure> {
     if settings.json { print_json(&document()) } else { print_screen(&screen(), settings) }
+}
+
+/// Prints a result as JSON or as its screen.
+pub fn show_story<D: Serialize>(
+    settings: &Settings,
+    document: impl FnOnce() -> D,
+    story: &Story,
+) -> Result<(), Failure> {
+    show(settings, document, || story.screen(settings.width, colours(settings)))
 }
 
 fn print_screen(screen: &Screen, settings: &Settings) -> Result<(), Failure> {

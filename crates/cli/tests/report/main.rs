@@ -34,9 +34,10 @@ fn a_page_says_what_the_terminal_says() {
     let store = history(&place);
     let page = page(&place, &store, &["2", "1", "3"]);
     let shown: Value = serde_json::from_str(&printed(&place, &store, &["history", "show", "2", "--json"])).unwrap();
-    let sentence = shown["sentence"].as_str().unwrap();
     let words = without_tags(&page);
-    assert!(words.contains(sentence), "{sentence}");
+    for sentence in ["sentences", "notes"].iter().flat_map(|kind| shown[kind].as_array().unwrap()) {
+        assert!(words.contains(sentence.as_str().unwrap()), "{sentence}");
+    }
     let arm = &shown["conclusions"]["standing"]["arms"][1];
     let gain = (arm["effect"]["estimate"].as_f64().unwrap().exp() - 1.0) * 100.0;
     for number in [format!("{gain:+.1} %"), arm["runs"].to_string()] {

@@ -14,6 +14,7 @@ const AFTER: &str = "Examples:
   corewise history                          lists the results of this machine
   corewise history show 12                  shows survey, experiment or map number 12 again
   corewise history show 12 --csv            prints every run of experiment 12
+  corewise history show 12 --markdown       prints it as Markdown
   corewise history compare 3 7              what changed between two surveys, or two maps
   corewise history import report.html       takes the results of a page that somebody sent
   corewise history delete 3 5               deletes two; their numbers stay in the list

@@ -68,7 +68,7 @@ fn table(listing: &Listing, width: usize) -> Vec<Line> {
     for group in groups(&named) {
         grid.row(row(listing, &group));
     }
-    grid.fit(width).with_remark(width, 2)
+    grid.lines(width)
 }
 
 fn row(listing: &Listing, group: &Group) -> Vec<Line> {

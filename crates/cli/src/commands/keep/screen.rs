@@ -54,7 +54,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
             standing(rule),
         ]);
     }
-    screen.block(grid.fit(width).with_remark(width, 0));
+    screen.block(grid.lines(width));
     let mut remarks = Vec::new();
     for rule in rules {
         let name = &rule.rule.name;

@@ -23,7 +23,7 @@ const SYSTEM: &str = "\
 # Rules that name the file of other users' programs (exe) need CAP_SYS_PTRACE too: add it to both lines. To know who sets masks, add
 # CAP_PERFMON to both lines and perf_event_open to SystemCallFilter. For --metrics FILE add ReadWritePaths= with the file's folder.
 [Unit]
-Description=Keeps placements of programs in force (corewise keep)
+Description=Keeps placements of programs in force (corewise)
 Documentation=man:corewise(1)
 
 [Service]
@@ -57,7 +57,7 @@ WantedBy=multi-user.target";
 const USER: &str = "\
 # ~/.config/systemd/user/corewise-keep.service, written by `keep unit --user`
 [Unit]
-Description=Keeps placements of programs in force (corewise keep)
+Description=Keeps placements of programs in force (corewise)
 
 [Service]
 Type=notify

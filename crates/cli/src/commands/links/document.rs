@@ -4,6 +4,9 @@ use corewise_model::links::compare::LinkComparison;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::draw::story::Story;
+use crate::shell::document::SentencesDocument;
+
 /// What `corewise links compare --json` prints.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/links-comparison/1")]
@@ -14,13 +17,17 @@ pub struct LinksComparisonDocument<'a> {
     before: String,
     /// The later map.
     after: String,
+    /// The sentences of the screen.
+    #[serde(flatten)]
+    sentences: SentencesDocument,
     /// One entry for each way to talk that both have.
     kinds: &'a [LinkComparison],
 }
 
 impl<'a> LinksComparisonDocument<'a> {
     /// The document of a comparison.
-    pub fn new(before: String, after: String, kinds: &'a [LinkComparison]) -> Self {
-        Self { schema: "corewise/links-comparison/1", before, after, kinds }
+    pub fn new([before, after]: [String; 2], story: &Story, kinds: &'a [LinkComparison]) -> Self {
+        let sentences = SentencesDocument::new(story);
+        Self { schema: "corewise/links-comparison/1", before, after, sentences, kinds }
     }
 }

@@ -9,9 +9,6 @@ pub mod task;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-use std::path::Path;
-
 use corewise_lab::links::measured::Measured;
 use corewise_lab::links::simulated::Simulated;
 use corewise_lab::links::{CHOICES, Plan, Talk, map as make_map};
@@ -21,16 +18,14 @@ use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
 use corewise_model::links::compare::compare as compare_maps;
 use corewise_model::links::conclude::{Filled, LinkConclusions, conclude};
-use corewise_model::links::map::{LinkMap, Origin};
+use corewise_model::links::map::LinkMap;
 use jiff::tz::TimeZone;
 
-use crate::draw::heat::SvgText;
-use crate::draw::machine::{made_by, model_name};
+use crate::draw::csv;
 use crate::draw::number::{self, when};
-use crate::draw::page::{Story, WIDTH};
+use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::survey::Kept;
-use crate::draw::text::Line;
 use crate::shell::artifact::{self, Form, Printed};
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
@@ -40,7 +35,7 @@ use crate::shell::list::list;
 use crate::shell::lock;
 use crate::shell::machine::{self, MachineChoice, this_machine};
 use crate::shell::measuring::nothing_measured;
-use crate::shell::output::{colours, print_form, print_json, say, show};
+use crate::shell::output::{print_form, say, show_story};
 use crate::shell::placing::{resolve_elsewhere, resolve_here};
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
@@ -49,7 +44,7 @@ use arguments::{FormatName, LinksArguments, OrderName};
 use document::LinksComparisonDocument;
 use pictures::comparison;
 use pictures::export::{long_csv, matrix_csv};
-use pictures::screen::{Picture, error_words, layout, pairs_words, screen};
+use pictures::screen;
 use task::{Action, LinksTask, MapRequest, Simulation, Source};
 
 impl Run for LinksArguments {
@@ -239,8 +234,9 @@ fn compare(before: &Source, after: &Source, maps: [&LinkMap; 2], settings: &Sett
     {
         say(&"warning: the maps are of different machines, or the machine's cpus have changed");
     }
-    let (before, after) = (before.words(), after.words());
+    let names = [before.words(), after.words()];
     if earlier.unit != later.unit {
+        let [before, after] = &names;
         let what = format!("{before} is in {} and {after} in {}", earlier.unit.word(), later.unit.word());
         return Err(Failure::usage(what).next("Only maps with the same unit can be compared."));
     }
@@ -248,11 +244,8 @@ fn compare(before: &Source, after: &Source, maps: [&LinkMap; 2], settings: &Sett
         say(&"warning: the maps have different cpus; only the common ones are compared");
     }
     let kinds = compare_maps(earlier, later, &conclude(earlier));
-    show(
-        settings,
-        || LinksComparisonDocument::new(before.clone(), after.clone(), &kinds),
-        || comparison::screen(&kinds, &before, &after, settings.width),
-    )
+    let story = comparison::story(&kinds, Source::again([before, after]), [&names[0], &names[1]]);
+    show_story(settings, || LinksComparisonDocument::new(names, &story, &kinds), &story)
 }
 
 impl Printed for LinkMap {
@@ -268,10 +261,8 @@ impl Printed for LinkMap {
         suggested_command::links()
     }
 
-    fn story(&self, kept: &Kept, _: &Settings) -> Story {
-        let conclusions = self.conclude();
-        let drawn = self.series.first().map(|series| picture(self, &Filled::of(series, self), &conclusions, true));
-        pictures::screen::story(self, &conclusions, kept, drawn.unwrap_or_default())
+    fn story(&self, conclusions: &LinkConclusions, kept: &Kept, _: &Settings) -> Story {
+        screen::story(self, conclusions, kept, true)
     }
 
     fn imported(mut self, file: &str) -> Self {
@@ -279,10 +270,10 @@ impl Printed for LinkMap {
         self
     }
 
-    fn changes(numbers: [i64; 2], [earlier, later]: [&Self; 2]) -> Option<Vec<Line>> {
-        let [before, after] = numbers.map(|number| Source::Stored(number).words());
+    fn changes(numbers: [i64; 2], [earlier, later]: [&Self; 2]) -> Option<Story> {
+        let [before, after] = numbers.map(Source::Stored);
         let kinds = (earlier.unit == later.unit).then(|| compare_maps(earlier, later, &conclude(earlier)))?;
-        Some(comparison::screen(&kinds, &before, &after, WIDTH).into_lines())
+        Some(comparison::story(&kinds, Source::again([&before, &after]), [&before.words(), &after.words()]))
     }
 
     fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {
@@ -303,8 +294,14 @@ fn print(
     let filled = || Filled::of(series, map);
     let by_group = order != Some(OrderName::Number);
     match format {
-        _ if settings.json => print_json(&ArtifactDocument::new(Cow::Borrowed(map), kept.number())),
-        FormatName::Csv => print_form(long_csv(map).trim_end()),
+        _ if settings.json => artifact::print(map, kept, settings),
+        FormatName::Csv => {
+            // What reads lists of pairs splits at commas, and knows no quotation.
+            let bare = |note: String| note.replace(',', ";").replace('"', "'");
+            let notes = screen::story(map, &conclude(map), kept, by_group).notes();
+            let notes: Vec<String> = notes.into_iter().map(bare).collect();
+            print_form(&csv::with_notes(&long_csv(map), &notes))
+        }
         FormatName::Matrix => {
             let filled = filled();
             if filled.predicted > 0 {
@@ -315,37 +312,11 @@ fn print(
             print_form(matrix_csv(&filled.all).trim_end())
         }
         FormatName::Svg => {
-            let conclusions = conclude(map);
-            print_form(&picture(map, &filled(), &conclusions, by_group))
+            let (heat, text) = screen::picture(map, &filled(), &conclude(map), by_group);
+            print_form(&heat.svg(&text))
         }
         FormatName::Text => {
-            let picture = Picture { depth: colours(settings), by_group };
-            artifact::print(map, kept, settings, |conclusions| {
-                screen(map, &filled(), conclusions, kept, picture, settings.width)
-            })
+            artifact::print_story(map, kept, settings, |conclusions| screen::story(map, conclusions, kept, by_group))
         }
     }
-}
-
-fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by_group: bool) -> String {
-    let what = map.series.first().map(|series| series.what).unwrap_or_default();
-    let source = made_by(&map.provenance);
-    let cpus = number::count(map.cpus.len(), "cpu");
-    let title = match (&map.machine, &map.provenance.origin) {
-        (Some(machine), _) => format!("{}, {cpus}", model_name(machine)),
-        (None, Origin::Simulated { file } | Origin::Imported { file, .. }) => {
-            let name =
-                Path::new(file).file_stem().map_or_else(|| file.clone(), |stem| stem.to_string_lossy().into_owned());
-            format!("{name}, {cpus}")
-        }
-        (None, Origin::Measured) => cpus,
-    };
-    let mut subtitle = vec![format!("{}, {}", what.words(), what.unit()), format!("{} measured", pairs_words(map))];
-    if filled.predicted > 0 {
-        let error = filled.held_out.map_or_else(|| "unknown".to_owned(), error_words);
-        subtitle.push(format!("{} predicted, error {error}", number::whole(filled.predicted)));
-    }
-    subtitle.extend(conclusions.groups.as_ref().map(|groups| groups.words()));
-    let text = SvgText { title, subtitle: subtitle.join(" · "), source };
-    layout(filled, conclusions, map.unit, by_group).heat_map(&filled.all).svg(&text)
 }

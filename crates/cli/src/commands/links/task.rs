@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use corewise_machine::placement::Expression;
 use corewise_machine::ring::Slots;
+use corewise_machine::suggested_command;
 use corewise_model::links::What;
 use corewise_model::links::explore::Limits;
 
 use super::arguments::{FormatName, KindName, LinksArguments, LinksCommand, OrderName, UnitName};
+use crate::draw::suggestion::words_in_shell;
 use crate::shell::failure::Failure;
 use crate::shell::machine::MachineChoice;
 use crate::shell::placing::expression;
@@ -103,6 +105,19 @@ impl Source {
     /// A number is one of the history; `./3` is a file.
     fn new(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::File(text.into()), Self::Stored)
+    }
+
+    /// The line that compares two.
+    pub fn again(both: [&Self; 2]) -> String {
+        let typed = |source: &Self| match source {
+            Self::Stored(number) => number.to_string(),
+            Self::File(path) => path.to_string_lossy().into_owned(),
+        };
+        let command = match both {
+            [Self::Stored(before), Self::Stored(after)] => suggested_command::history_compare([*before, *after]),
+            [before, after] => suggested_command::links_compare(&typed(before), &typed(after)),
+        };
+        words_in_shell(command.words())
     }
 
     /// What was typed.

@@ -1,13 +1,15 @@
 //! That no name in a map steers or hides, in whatever form the map is printed.
 
+use std::borrow::Cow;
+
 use corewise_machine::Gap;
 use corewise_model::links::Relation;
 use corewise_model::links::map::Origin;
 
 use super::*;
-use crate::draw::fabricated::{link_map, small_guest};
-use crate::draw::heat::depth::Depth;
+use crate::draw::fabricated::{link_map, ryzen_9950x3d, small_guest};
 use crate::draw::hostile;
+use crate::draw::story::forms::check_forms;
 
 #[test]
 fn no_map_steers_or_hides() {
@@ -17,17 +19,29 @@ fn no_map_steers_or_hides() {
     simulated.provenance.origin = Origin::Simulated { file: "a".into() };
     for map in [imported, simulated].iter().flat_map(hostile::copies) {
         let conclusions = conclude(&map);
-        let filled = Filled::of(&map.series[0], &map);
-        let picture_of = Picture { depth: Depth::NoColour, by_group: true };
-        for width in [40, 80, 140] {
-            let drawn = screen(&map, &filled, &conclusions, &Kept::Recalled(1, "now".into()), picture_of, width);
-            hostile::check_screen(&drawn, width);
-        }
-        hostile::check_xml(&picture(&map, &filled, &conclusions, true));
+        let told = screen::story(&map, &conclusions, &Kept::Recalled(1, "now".into()), true);
+        hostile::check_story(&told);
+        told.figures().for_each(|figure| hostile::check_xml(&figure.svg()));
         hostile::check_text(&long_csv(&map));
-        hostile::check_json(&ArtifactDocument::new(Cow::Borrowed(&map), None));
+        hostile::check_json(&ArtifactDocument::new(Cow::Borrowed(&map), conclusions, &told, None));
     }
     for name in hostile::names() {
-        hostile::check_screen(&comparison::screen(&[], &name, &name, 80), 80);
+        let again = Source::again([&Source::File((&name).into()), &Source::Stored(1)]);
+        hostile::check_story(&comparison::story(&[], again, [&name, &name]));
     }
+}
+
+#[test]
+fn every_sentence_is_in_every_form() {
+    let cost = |relation: Relation| if relation <= Relation::SameLlc { 20.0 } else { 80.0 };
+    let remarks = vec!["two cpus were called alike".into()];
+    let map = LinkMap { gaps: vec![Gap::new("a", "b")], ..link_map(&ryzen_9950x3d(), cost) };
+    let mut imported = LinkMap { unfinished: true, ..map.clone() };
+    imported.provenance.origin = Origin::Imported { file: "a".into(), format: "b".into(), remarks };
+    for map in [&map, &imported] {
+        check_forms(&screen::story(map, &conclude(map), &Kept::Recalled(1, "now".into()), true));
+    }
+    let kinds = compare_maps(&map, &imported, &conclude(&map));
+    check_forms(&comparison::story(&kinds, "corewise links compare a b".to_owned(), ["a", "b"]));
+    check_forms(&comparison::story(&[], "corewise links compare a b".to_owned(), ["a", "b"]));
 }

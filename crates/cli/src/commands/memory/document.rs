@@ -4,6 +4,9 @@ use corewise_model::memory::compare::MemoryChange;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::draw::story::Story;
+use crate::shell::document::SentencesDocument;
+
 /// What `corewise history compare --json` prints of two maps of memory.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/memory-comparison/1")]
@@ -14,13 +17,17 @@ pub struct MemoryComparisonDocument<'a> {
     before: i64,
     /// The later map's number.
     after: i64,
+    /// The sentences of the screen.
+    #[serde(flatten)]
+    sentences: SentencesDocument,
     /// Every number that both have.
     numbers: &'a [MemoryChange],
 }
 
 impl<'a> MemoryComparisonDocument<'a> {
     /// The document of a comparison.
-    pub fn new([before, after]: [i64; 2], numbers: &'a [MemoryChange]) -> Self {
-        Self { schema: "corewise/memory-comparison/1", before, after, numbers }
+    pub fn new([before, after]: [i64; 2], story: &Story, numbers: &'a [MemoryChange]) -> Self {
+        let sentences = SentencesDocument::new(story);
+        Self { schema: "corewise/memory-comparison/1", before, after, sentences, numbers }
     }
 }

@@ -6,7 +6,6 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -16,14 +15,14 @@ use corewise_machine::{CpuSet, Machine};
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
 use corewise_model::memory::compare::compare;
+use corewise_model::memory::conclude::MemoryConclusions;
 use corewise_model::memory::plan::Plan;
 use corewise_model::memory::{MemoryMap, hwloc, import};
 use corewise_sys::input::{Input, InputKind};
 
 use crate::draw::csv;
-use crate::draw::page::{Story, WIDTH};
+use crate::draw::story::Story;
 use crate::draw::survey::Kept;
-use crate::draw::text::Line;
 use crate::shell::artifact::{self, Form, Printed};
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
@@ -32,7 +31,7 @@ use crate::shell::interruption::Interruption;
 use crate::shell::lock;
 use crate::shell::machine::{self, MachineArguments, MachineChoice, this_machine};
 use crate::shell::measuring::nothing_measured;
-use crate::shell::output::{colours, print_form, print_json, say, show};
+use crate::shell::output::{print_form, say, show_story};
 use crate::shell::placing::{expression, resolve_elsewhere, resolve_here};
 use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
@@ -142,16 +141,12 @@ impl Printed for MemoryMap {
         suggested_command::memory()
     }
 
-    fn story(&self, kept: &Kept, _: &Settings) -> Story {
-        screen::story(self, &self.conclude(), kept)
+    fn story(&self, conclusions: &MemoryConclusions, kept: &Kept, _: &Settings) -> Story {
+        screen::story(self, conclusions, kept)
     }
 
-    fn imported(self, _: &str) -> Self {
-        self
-    }
-
-    fn changes(numbers: [i64; 2], [before, after]: [&Self; 2]) -> Option<Vec<Line>> {
-        Some(screen::comparison(numbers, &compare(before, after), WIDTH).into_lines())
+    fn changes(numbers: [i64; 2], [before, after]: [&Self; 2]) -> Option<Story> {
+        Some(screen::comparison(numbers, &compare(before, after)))
     }
 
     fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure> {
@@ -160,18 +155,18 @@ impl Printed for MemoryMap {
             say(&"warning: the maps are of different machines, or the machine's cpus have changed");
         }
         let changes = compare(before, after);
-        show(
-            settings,
-            || MemoryComparisonDocument::new(numbers, &changes),
-            || screen::comparison(numbers, &changes, settings.width),
-        )
+        let story = screen::comparison(numbers, &changes);
+        show_story(settings, || MemoryComparisonDocument::new(numbers, &story, &changes), &story)
     }
 }
 
 fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) -> Result<(), Failure> {
     match format {
-        _ if settings.json => print_json(&ArtifactDocument::new(Cow::Borrowed(map), kept.number())),
-        FormatName::Csv => print_form(visits(map).trim_end()),
+        _ if settings.json => artifact::print(map, kept, settings),
+        FormatName::Csv => {
+            let notes = screen::story(map, &map.conclude(), kept).notes();
+            print_form(&csv::with_notes(&visits(map), &notes))
+        }
         FormatName::Hwloc => print_form(hwloc::xml(map).trim_end()),
         FormatName::Svg => match screen::picture(map, &map.conclude()) {
             Some(picture) => print_form(picture.trim_end()),
@@ -179,9 +174,7 @@ fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) 
                 Err(Failure::unavailable("the map has no latency to draw").next("`--format text` shows what it has."))
             }
         },
-        FormatName::Text => artifact::print(map, kept, settings, |conclusions| {
-            screen::screen(map, conclusions, kept, colours(settings), settings.width)
-        }),
+        FormatName::Text => artifact::print(map, kept, settings),
     }
 }
 

@@ -1,5 +1,6 @@
 //! That no name in a map steers or hides, in whatever form the map is printed.
 
+use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use corewise_machine::{Gap, machine_file};
 use corewise_model::links::map::Origin;
 
 use super::*;
-use crate::draw::heat::depth::Depth;
 use crate::draw::hostile;
+use crate::draw::story::forms::check_forms;
 
 /// Two nodes of two cpus, simulated with small buffers.
 fn two_nodes() -> MemoryMap {
@@ -34,12 +35,23 @@ fn no_map_steers_or_hides() {
     imported.provenance.origin = Origin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
     for map in [simulated, imported].iter().flat_map(hostile::copies) {
         let conclusions = map.conclude();
-        for width in [40, 80, 140] {
-            let kept = Kept::Recalled(1, "now".into());
-            hostile::check_screen(&screen::screen(&map, &conclusions, &kept, Depth::NoColour, width), width);
-        }
+        let told = screen::story(&map, &conclusions, &Kept::Recalled(1, "now".into()));
+        hostile::check_story(&told);
+        told.figures().for_each(|figure| hostile::check_xml(&figure.svg()));
         hostile::check_xml(&screen::picture(&map, &conclusions).unwrap());
         hostile::check_text(&visits(&map));
-        hostile::check_json(&ArtifactDocument::new(Cow::Borrowed(&map), None));
+        hostile::check_json(&ArtifactDocument::new(Cow::Borrowed(&map), conclusions, &told, None));
     }
+}
+
+#[test]
+fn every_sentence_is_in_every_form() {
+    let map = two_nodes();
+    let mut imported = map.clone();
+    imported.provenance.partial = true;
+    imported.provenance.origin = Origin::Imported { file: "a".into(), format: "b".into(), remarks: vec!["c".into()] };
+    for map in [&map, &imported] {
+        check_forms(&screen::story(map, &map.conclude(), &Kept::Recalled(1, "now".into())));
+    }
+    check_forms(&screen::comparison([1, 2], &compare(&map, &imported)));
 }

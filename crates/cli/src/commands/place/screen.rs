@@ -8,6 +8,7 @@ use super::document::Placed;
 use crate::draw::machine::{headline, numbering};
 use crate::draw::number::count;
 use crate::draw::picture::{chosen, wrap_lists};
+use crate::draw::story::lines;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::{unbroken, wrap};
 
@@ -23,7 +24,7 @@ const LONGEST_WIDTHS: usize = 3;
 /// The whole screen of a placement.
 pub fn screen(placed: &Placed<'_>, width: usize) -> Screen {
     let mut screen = Screen::new();
-    screen.extend(headline(placed.machine, &[], width));
+    screen.extend(lines(&[headline(placed.machine, &[])], width));
     screen.block(answer(placed, width));
     screen.block(chosen(placed.machine, &placed.resolution.cpus, width, FEW_OBJECTS));
     screen.block(placed.description.map_or_else(Vec::new, |description| numbering(description, width)));

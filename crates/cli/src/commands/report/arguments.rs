@@ -9,6 +9,7 @@ const AFTER: &str = "Examples:
   corewise report 12 -o verdict.html   experiment 12
   corewise report 3 7                  two surveys, and what changed between them
   corewise report --figures figures    also each figure as a file of its own
+  corewise report --markdown           the same in Markdown, as report.md
   corewise history import report.html  takes what a report holds into another history
 
 Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
@@ -20,9 +21,12 @@ pub struct ReportArguments {
     /// The numbers of what is reported, as `history` shows them; the latest of each kind of this machine by default
     #[arg(value_name = "N")]
     pub numbers: Vec<i64>,
-    /// The file to write, replacing an existing one; `-` writes to standard output
-    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
-    pub output: PathBuf,
+    /// The file to write, replacing an existing one; `-` writes to standard output [default: report.html, or report.md]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write Markdown instead of a page: answers, caveats and tables, to paste where others read it
+    #[arg(long)]
+    pub markdown: bool,
     /// Also write each figure as an SVG file into this folder
     #[arg(long, value_name = "FOLDER")]
     pub figures: Option<PathBuf>,

@@ -51,21 +51,23 @@ impl Run for ReportArguments {
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let store = existing(settings, &suggested_command::first_survey())?;
         let numbers = if self.numbers.is_empty() { latest(&store)? } else { self.numbers.clone() };
-        let is_piped = self.output == Path::new("-");
-        let file = if is_piped { None } else { Some(place("--output", &self.output)?) };
+        let usual = if self.markdown { "report.md" } else { "report.html" };
+        let output = self.output.unwrap_or_else(|| usual.into());
+        let is_piped = output == Path::new("-");
+        let file = if is_piped { None } else { Some(place("--output", &output)?) };
         let page = made(&store, &numbers, settings)?;
-        let html = page.html();
+        let text = if self.markdown { page.markdown() } else { page.html() };
         let figures = self.figures.as_deref().map(|folder| write_figures(&page, folder)).transpose()?;
         let Some(file) = file else {
-            print_form(&html)?;
+            print_form(text.trim_end())?;
             return Ok(Exit::Done);
         };
-        file.replace(html.as_bytes())
+        file.replace(text.as_bytes())
             .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.path().display())))?;
         let figures = figures.unwrap_or_default();
-        let name = self.output.display().to_string();
+        let name = output.display().to_string();
         let screen = || {
-            let what = format!("{name}: {}, {}", count(numbers.len(), "result"), bytes(html.len() as u64));
+            let what = format!("{name}: {}, {}", count(numbers.len(), "result"), bytes(text.len() as u64));
             let mut screen = Screen::new();
             screen.extend(wrap(&Line::new().plain(what), settings.width, 2));
             if !figures.is_empty() {
@@ -74,7 +76,7 @@ impl Run for ReportArguments {
             }
             screen
         };
-        let (file, bytes) = (name.clone(), html.len());
+        let (file, bytes) = (name.clone(), text.len());
         let document = || ReportDocument {
             schema: "corewise/report/1",
             file,
@@ -155,7 +157,7 @@ fn write_figures(page: &Page, folder: &Path) -> Result<Vec<String>, Failure> {
             let stem = format!("{}-{}", section.id, figure.name);
             let again = names.iter().filter(|name| name.starts_with(&stem)).count();
             let name = if again == 0 { format!("{stem}.svg") } else { format!("{stem}-{}.svg", again + 1) };
-            output::replace(&folder.join(&name), figure.svg.as_bytes()).map_err(refused)?;
+            output::replace(&folder.join(&name), figure.svg().as_bytes()).map_err(refused)?;
             names.push(name);
         }
     }

@@ -5,15 +5,20 @@ use corewise_machine::suggested_command;
 use corewise_model::keep::{Change, Evidence, Rule};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::draw::grid::{Column, Grid};
 use crate::draw::machine::{details, model_name};
 use crate::draw::number::{count, decimal};
-use crate::draw::page::{self, WIDTH};
 use crate::draw::printable::printable;
+use crate::draw::text::Line;
+use crate::draw::{markdown, page};
 use crate::shell::artifact::Section;
 use crate::shell::embedded::element;
 
 /// How it looks: in a window of any width, in the dark, and on paper.
 const STYLE: &str = include_str!("page.css");
+
+/// The heading of the rules.
+const RULES: &str = "Rules that keep placements";
 
 /// What a page is made of.
 pub struct Page {
@@ -70,6 +75,29 @@ impl Page {
         page.into_string()
     }
 
+    /// The page as Markdown: figures are named with the command that draws them.
+    pub fn markdown(&self) -> String {
+        let mut blocks = vec![format!("# {}", markdown::text(&self.title()))];
+        for section in &self.sections {
+            blocks.push(format!("## {}", markdown::text(&section.title)));
+            blocks.push(markdown::story(&section.story, section.result.as_ref().map(|result| result.number)));
+        }
+        for machine in self.machines_of() {
+            blocks.push(format!("## The machine: {}", markdown::text(&name(machine))));
+            blocks.extend(markdown::paragraphs(&details(machine, usize::MAX)));
+            let facts = environment(machine)
+                .into_iter()
+                .map(|(name, value)| format!("- {}: {}", markdown::text(&name), markdown::text(&value)));
+            blocks.push(facts.collect::<Vec<_>>().join("\n"));
+        }
+        if let Some((rules, machine)) = &self.rules {
+            blocks.push(format!("## {RULES}"));
+            blocks.push(markdown::table(&rules_grid(rules, machine).whole()));
+        }
+        blocks.retain(|block| !block.is_empty());
+        blocks.join("\n\n") + "\n"
+    }
+
     fn title(&self) -> String {
         let machines = self.machines_of();
         let machine = machines.first().map_or_else(|| "unknown machine".to_owned(), |machine| name(machine));
@@ -109,8 +137,8 @@ impl Page {
                 article {
                     h2 { "The machine: " (name(machine)) }
                     (page::machine(machine))
-                    (page::paragraphs(&details(machine, WIDTH)))
-                    (environment(machine))
+                    (page::paragraphs(&details(machine, usize::MAX)))
+                    dl { @for (name, value) in environment(machine) { dt { (name) } dd { (value) } } }
                 }
             }
         }
@@ -120,20 +148,24 @@ impl Page {
         html! {
             @if let Some((rules, machine)) = &self.rules {
                 article {
-                    h2 { "Rules that keep placements" }
-                    div.table tabindex="0" role="group" aria-label="Rules" { table {
-                        thead { tr { th scope="col" { "rule" } th scope="col" { "placement" } th scope="col" { "evidence" } th scope="col" { "today" } } }
-                        tbody { @for rule in rules { tr {
-                            td { (rule.name) }
-                            td { code { (rule.on.0) } }
-                            td { (rule.evidence.as_ref().map_or_else(|| "none".to_owned(), proof)) }
-                            td { (today(rule, machine)) }
-                        } } }
-                    } }
+                    h2 { (RULES) }
+                    (page::table(&rules_grid(rules, machine).whole(), Some("Rules")))
                 }
             }
         }
     }
+}
+
+/// The rules with their evidence, and whether that holds today.
+fn rules_grid(rules: &[Rule], machine: &Machine) -> Grid {
+    let titles = ["rule", "placement", "evidence", "today"];
+    let mut grid = Grid::new(titles.into_iter().map(|title| Column::text(title, 0)).collect());
+    for rule in rules {
+        let evidence = rule.evidence.as_ref().map_or_else(|| "none".to_owned(), proof);
+        let cells = [rule.name.clone(), rule.on.0.to_string(), evidence, today(rule, machine)];
+        grid.row(cells.into_iter().map(|cell| Line::new().plain(cell)).collect());
+    }
+    grid
 }
 
 /// What a machine is called; the name of its processor comes from elsewhere.
@@ -163,11 +195,9 @@ fn today(rule: &Rule, machine: &Machine) -> String {
     printable(&if rule.disabled { format!("disabled; {words}") } else { words })
 }
 
-/// What decides how the system schedules.
-fn environment(machine: &Machine) -> Markup {
+/// What decides how the system schedules, by names.
+fn environment(machine: &Machine) -> Vec<(String, String)> {
     let mut facts = machine.environment();
     facts.extend(machine.system.hypervisor.clone().map(|name| ("hypervisor".to_owned(), name)));
-    html! {
-        dl { @for (name, value) in facts { dt { (printable(&name.replace('_', " "))) } dd { (printable(&value)) } } }
-    }
+    facts.into_iter().map(|(name, value)| (printable(&name.replace('_', " ")), printable(&value))).collect()
 }

@@ -6,11 +6,12 @@ use corewise_model::survey::conclude::rows::Row;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::latency::{cpu_label, tone};
 use crate::draw::number::{ABSENT, brief, decimal};
+use crate::draw::story::StoryPart;
 use crate::draw::text::{Line, Tone};
-use crate::draw::wrap::{unbroken, wrap};
+use crate::draw::wrap::unbroken;
 
 /// The activity table: clock rate, interrupts, switches, and where the time went.
-pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {
+pub fn activity(rows: &[Row]) -> Vec<StoryPart> {
     if rows.is_empty() {
         return Vec::new();
     }
@@ -30,16 +31,14 @@ pub fn activity(rows: &[Row], width: usize) -> Vec<Line> {
     for row in rows {
         grid.row(cells(row));
     }
-    let mut lines = caption(rows, width);
-    lines.extend(grid.fit(width).with_remark(width, 0));
-    lines
+    vec![caption(rows), grid.into()]
 }
 
-fn caption(rows: &[Row], width: usize) -> Vec<Line> {
+fn caption(rows: &[Row]) -> StoryPart {
     let estimated = rows.iter().any(|row| matches!(row.frequency, Some((_, true))));
     let remark = if estimated { "; ~ is estimated from a chain of additions, not counted" } else { "" };
     let text = format!("of each cpu while it was measured{remark}");
-    wrap(&Line::new().strong("Activity").plain("  ").faint(text), width, 2)
+    Line::new().strong("Activity").plain("  ").faint(text).hanging(2)
 }
 
 fn cells(row: &Row) -> Vec<Line> {
@@ -77,13 +76,13 @@ fn quiet_zero(value: f64, text: String) -> Line {
     Line::new().with(if value == 0.0 { Tone::Faint } else { Tone::Plain }, text)
 }
 
-/// Interrupts by source, most first: a line for each row of cpus, wrapped.
-pub fn sources(rows: &[Row], width: usize) -> Vec<Line> {
+/// Interrupts by source, most first: a line for each row of cpus.
+pub fn sources(rows: &[Row]) -> Vec<StoryPart> {
     if rows.iter().all(|row| row.sources.is_empty()) {
         return Vec::new();
     }
     let caption = Line::new().strong("Interrupts").plain("  ").faint("by source, per second; then soft interrupts");
-    let mut lines = wrap(&caption, width, 2);
+    let mut lines = vec![caption.hanging(2)];
     let label = rows.iter().map(|row| cpu_label(&row.cpus).width()).max().unwrap_or(0);
     for row in rows {
         let name = cpu_label(&row.cpus);
@@ -91,7 +90,7 @@ pub fn sources(rows: &[Row], width: usize) -> Vec<Line> {
         let hard = listed(&row.sources, row.shares.interrupts, Tone::Plain);
         let soft = listed(&row.softirq_sources, row.shares.softirqs, Tone::Faint);
         let text = if soft.is_empty() { hard } else { hard.faint(" · soft ").then(soft) };
-        lines.extend(beside(name.plain(padding), &text, width));
+        lines.push(name.plain(padding).then(text).hanging(label + 2));
     }
     lines
 }
@@ -108,15 +107,4 @@ fn listed(sources: &[(String, f64)], share: Option<f64>, tone: Tone) -> Line {
     }
     let time = share.filter(|_| total > 0.0).map(|share| format!(" ({} % of the time)", decimal(share * 100.0, 2)));
     line.with(tone, time.unwrap_or_default())
-}
-
-/// A text beside its label, wrapped under itself.
-fn beside(label: Line, text: &Line, width: usize) -> Vec<Line> {
-    let start = label.width();
-    if start + 20 > width {
-        return wrap(&label.then(text.clone()), width, 2);
-    }
-    let mut lines = wrap(text, width - start, 0).into_iter();
-    let first = label.then(lines.next().unwrap_or_default());
-    std::iter::once(first).chain(lines.map(|line| line.indented(start))).collect()
 }

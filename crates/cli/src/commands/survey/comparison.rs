@@ -10,12 +10,14 @@ use serde::Serialize;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal, whole};
-use crate::draw::page::WIDTH;
+use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
+use crate::draw::story::{Story, StoryPart};
 use crate::draw::suggestion;
-use crate::draw::text::{Line, Screen, Tone};
-use crate::draw::wrap::{glued, wrap};
+use crate::draw::text::{Line, Tone};
+use crate::draw::wrap::glued;
+use crate::shell::document::SentencesDocument;
 use crate::shell::failure::Failure;
-use crate::shell::output::show;
+use crate::shell::output::show_story;
 use crate::shell::settings::Settings;
 
 /// What `corewise history compare --json` prints of two surveys.
@@ -28,6 +30,9 @@ pub struct ComparisonDocument<'a> {
     before: i64,
     /// The number of the later survey.
     after: i64,
+    /// The sentences of the screen.
+    #[serde(flatten)]
+    sentences: SentencesDocument,
     /// What changed.
     comparison: &'a Comparison,
 }
@@ -45,37 +50,40 @@ pub fn print(numbers: [i64; 2], surveys: [&Survey; 2], settings: &Settings) -> R
         )));
     }
     let comparison = compare(surveys[0], surveys[1]);
-    show(
-        settings,
-        || ComparisonDocument { schema: "corewise/comparison/1", before, after, comparison: &comparison },
-        || screen(&comparison, (before, after), settings.width),
-    )
+    let story = story(&comparison, numbers);
+    let sentences = || SentencesDocument::new(&story);
+    let document = || ComparisonDocument {
+        schema: "corewise/comparison/1",
+        before,
+        after,
+        sentences: sentences(),
+        comparison: &comparison,
+    };
+    show_story(settings, document, &story)
 }
 
-/// What changed between two stored surveys, at a page's width; nothing where they timed different work.
-pub fn lines(numbers: [i64; 2], surveys: [&Survey; 2]) -> Option<Vec<Line>> {
+/// Composes the story of what changed between two stored surveys; `None` if they timed different work.
+pub fn changes(numbers: [i64; 2], surveys: [&Survey; 2]) -> Option<Story> {
     let is_alike = surveys[0].work.kind == surveys[1].work.kind;
-    is_alike.then(|| screen(&compare(surveys[0], surveys[1]), numbers.into(), WIDTH).into_lines())
+    is_alike.then(|| story(&compare(surveys[0], surveys[1]), numbers))
 }
 
-/// The whole screen of a comparison.
-fn screen(comparison: &Comparison, (before, after): (i64, i64), width: usize) -> Screen {
-    let mut screen = Screen::new();
+/// Composes the story of a comparison.
+fn story(comparison: &Comparison, [before, after]: [i64; 2]) -> Story {
     let title = Line::new().strong(format!("From survey {before} to survey {after}"));
     let title = if comparison.same_machine {
         title
     } else {
         title.with(Tone::Warn, "  these are different machines, or the machine's cpus have changed")
     };
-    screen.extend(wrap(&title, width, 2));
-    if comparison.is_empty() {
-        screen.block(wrap(&Line::new().plain(glued(&unchanged(comparison))), width, 2));
-    }
-    screen.block(cpus(comparison, width));
-    screen.block(facts(&comparison.facts, width));
-    screen.block(numbers(&comparison.numbers, width));
-    screen.block(remarks(comparison, width));
-    screen
+    let unchanged = comparison.is_empty().then(|| Line::new().plain(glued(&unchanged(comparison))).hanging(2));
+    Story::new(suggested_command::history_compare([before, after]))
+        .with(Head, vec![title.hanging(2)])
+        .with(Answer, unchanged.into_iter().collect())
+        .with(Answer, cpus(comparison))
+        .with(Evidence, facts(&comparison.facts))
+        .with(Evidence, numbers(&comparison.numbers))
+        .with(Notes, remarks(comparison))
 }
 
 /// That nothing changed is said only of what could be compared.
@@ -93,13 +101,13 @@ fn unchanged(comparison: &Comparison) -> String {
     }
 }
 
-fn cpus(comparison: &Comparison, width: usize) -> Vec<Line> {
-    let line = |word: &str, cpus: &CpuSet| wrap(&Line::new().plain(format!("cpus {word}: {cpus}")), width, 2);
+fn cpus(comparison: &Comparison) -> Vec<StoryPart> {
+    let line = |word: &str, cpus: &CpuSet| Line::new().plain(format!("cpus {word}: {cpus}")).hanging(2);
     let changes = [("that appeared", &comparison.appeared), ("that are gone", &comparison.gone)];
-    changes.into_iter().filter(|(_, cpus)| !cpus.is_empty()).flat_map(|(word, cpus)| line(word, cpus)).collect()
+    changes.into_iter().filter(|(_, cpus)| !cpus.is_empty()).map(|(word, cpus)| line(word, cpus)).collect()
 }
 
-fn facts(facts: &[FactChange], width: usize) -> Vec<Line> {
+fn facts(facts: &[FactChange]) -> Vec<StoryPart> {
     if facts.is_empty() {
         return Vec::new();
     }
@@ -112,10 +120,10 @@ fn facts(facts: &[FactChange], width: usize) -> Vec<Line> {
         let told = |text: &Option<String>| Line::new().plain(text.as_deref().unwrap_or(ABSENT));
         grid.row(vec![Line::new().strong(&fact.what), told(&fact.before), told(&fact.after)]);
     }
-    grid.fit(width).with_remark(width, 0)
+    vec![grid.into()]
 }
 
-fn numbers(numbers: &[NumberChange], width: usize) -> Vec<Line> {
+fn numbers(numbers: &[NumberChange]) -> Vec<StoryPart> {
     if numbers.is_empty() {
         return Vec::new();
     }
@@ -144,7 +152,7 @@ fn numbers(numbers: &[NumberChange], width: usize) -> Vec<Line> {
             Line::new().faint(change.quantity.unit()),
         ]);
     }
-    grid.fit(width).with_remark(width, 0)
+    vec![grid.into()]
 }
 
 /// What fits into a table beside two intervals in 80 columns.
@@ -169,7 +177,7 @@ fn tone(change: &NumberChange) -> Tone {
     if rose == (change.quantity == Quantity::Frequency) { Tone::Good } else { Tone::Warn }
 }
 
-fn remarks(comparison: &Comparison, width: usize) -> Vec<Line> {
+fn remarks(comparison: &Comparison) -> Vec<StoryPart> {
     let quantities: Vec<&str> = comparison.quantities.iter().map(|quantity| quantity.words()).collect();
     let quantities = if quantities.is_empty() { String::new() } else { format!(" ({})", quantities.join(", ")) };
     let text = format!(
@@ -177,10 +185,10 @@ fn remarks(comparison: &Comparison, width: usize) -> Vec<Line> {
             surveys of one machine usually do, and further than it drifted in between.",
         whole(comparison.compared)
     );
-    let mut lines = wrap(&Line::new().faint(glued(&text)), width, 0);
+    let mut lines = vec![Line::new().faint(glued(&text)).hanging(0)];
     for gap in &comparison.gaps {
         let next = gap.cure.as_ref().map(|cure| format!(": {cure}")).unwrap_or_default();
-        lines.extend(wrap(&Line::new().plain(format!("Not compared: {} ({}){next}.", gap.what, gap.why)), width, 2));
+        lines.push(Line::new().plain(format!("Not compared: {} ({}){next}.", gap.what, gap.why)).hanging(2));
     }
     lines
 }

@@ -2,14 +2,14 @@
 
 use corewise_machine::{CpuSet, Level, Machine};
 use corewise_model::Survey;
-use corewise_model::links::{LinkClass, Links, cpus};
+use corewise_model::links::{self, LinkClass, Links, cpus};
 use corewise_model::stats::order::median;
 
 use crate::draw::heat::{HeatMap, Side, SvgText};
 use crate::draw::machine::model_name;
 use crate::draw::number::{brief, count, whole};
-use crate::draw::page::{Figure, WIDTH};
 use crate::draw::shades::{FLAT, SHADES};
+use crate::draw::story::{FigurePicture, StoryFigure, StoryPart};
 use crate::draw::text::{HEAT_STEPS, Line, Tone};
 use crate::draw::wrap::{unbroken, wrap};
 
@@ -17,27 +17,27 @@ use crate::draw::wrap::{unbroken, wrap};
 const FEW_CPUS: usize = 16;
 /// A map with more rows than this is shown in blocks.
 const MOST_ROWS: usize = 32;
+/// A figure has as much detail as a terminal of so many columns.
+const FIGURE_COLUMNS: usize = 400;
 
-/// The map, its classes, and its gaps; nothing where no pair was measured.
-pub fn links(survey: &Survey, classes: &[LinkClass], width: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
+/// The classes of cost and the map; nothing where no pair was measured.
+pub fn links(survey: &Survey) -> Vec<StoryPart> {
     if survey.links.pairs.is_empty() {
-        return lines;
+        return Vec::new();
     }
-    lines.extend(self::classes(&survey.links, classes, width));
-    let Some(map) = choose(&survey.machine, &survey.links, width) else { return lines };
-    lines.extend(map.draw());
-    lines.extend(map.legend(width));
-    lines
+    let (machine, links) = (survey.machine.clone(), survey.links.clone());
+    let classes = classes(&links, &links::classes(&machine, &links));
+    let drawing = move |width, _| {
+        choose(&machine, &links, width).map_or_else(Vec::new, |map| [map.draw(), map.legend(width)].concat())
+    };
+    let figure = figure(survey).map(StoryPart::Figure);
+    [classes, StoryPart::drawing(drawing)].into_iter().chain(figure).collect()
 }
 
-/// The map as a figure of a page; nothing where no pair was measured.
-pub fn figure(survey: &Survey) -> Option<Figure> {
+/// The map as a figure.
+fn figure(survey: &Survey) -> Option<StoryFigure> {
     let links = &survey.links;
-    if links.pairs.is_empty() {
-        return None;
-    }
-    let map = choose(&survey.machine, links, WIDTH)?;
+    let map = choose(&survey.machine, links, FIGURE_COLUMNS)?;
     let (title, what) = ("What talking between cpus costs", "compare-and-swap, ns one way");
     let text = SvgText {
         title: title.to_owned(),
@@ -51,16 +51,16 @@ pub fn figure(survey: &Survey) -> Option<Figure> {
         }
         level => format!("A row and a column for each {level}; a cell is the median of its pairs of cores."),
     };
-    Some(Figure {
+    Some(StoryFigure {
         name: "links",
         title: title.to_owned(),
         caption: format!("{cell} Dark is cheap. Those of one last-level cache stand together."),
-        svg: map.heat_map(&survey.machine).svg(&text),
+        picture: FigurePicture::Heat(Box::new(map.heat_map(&survey.machine)), text),
     })
 }
 
 /// The cost classes in a line, and how many pairs were measured.
-pub fn classes(links: &Links, classes: &[LinkClass], width: usize) -> Vec<Line> {
+fn classes(links: &Links, classes: &[LinkClass]) -> StoryPart {
     let mut line = Line::new().strong("Links").plain("  ").faint("one way, ns:");
     for (place, class) in classes.iter().enumerate() {
         let range = if class.pairs > 1 {
@@ -72,7 +72,7 @@ pub fn classes(links: &Links, classes: &[LinkClass], width: usize) -> Vec<Line> 
         line = line.faint(joint).plain(unbroken(class.relation.words())).plain("\u{a0}");
         line = line.strong(brief(class.median_ns)).faint(unbroken(&range));
     }
-    wrap(&line.plain("  ").faint(unbroken(&format!("({})", pairs_words(links)))), width, 2)
+    line.plain("  ").faint(unbroken(&format!("({})", pairs_words(links)))).hanging(2)
 }
 
 /// "338 of 1,128 pairs".
@@ -330,7 +330,7 @@ mod tests {
         let costs = [(0, 1, 18.0), (0, 8, 80.0), (0, 9, 80.0), (1, 8, 80.0), (1, 9, 80.0), (8, 9, 18.0)];
         let pairs: Vec<Pair> = costs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();
         let links = Links { possible_pairs: 6, pairs, gaps: Vec::new() };
-        let heat = choose(&machine, &links, WIDTH).unwrap().heat_map(&machine);
+        let heat = choose(&machine, &links, FIGURE_COLUMNS).unwrap().heat_map(&machine);
         assert_eq!(
             (&heat.rows.labels[..], &heat.rows.groups[..]),
             (&["0", "1", "8", "9"].map(str::to_owned)[..], &[0..2, 2..4][..])

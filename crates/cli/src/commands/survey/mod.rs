@@ -5,9 +5,9 @@ pub mod arguments;
 mod activity;
 pub mod comparison;
 mod heatmap;
-mod screen;
 #[cfg(test)]
 mod screens;
+mod story;
 
 use corewise_lab::session::seed_of_the_clock;
 use corewise_lab::survey::{Plan, TailPlan, survey};
@@ -17,9 +17,8 @@ use jiff::tz::TimeZone;
 
 use crate::draw::number::when;
 use crate::draw::suggestion;
-use crate::draw::survey::Kept;
 use crate::draw::text::Line;
-use crate::draw::wrap::{glued, wrap};
+use crate::draw::wrap::glued;
 use crate::shell::artifact;
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
@@ -35,8 +34,7 @@ use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::SurveyArguments;
 use comparison::ComparisonDocument;
-use screen::screen;
-pub use screen::story;
+pub use story::story;
 
 /// What it is typed as.
 pub const NAME: &str = "survey";
@@ -63,22 +61,13 @@ impl Run for SurveyArguments {
         if survey.cpus.is_empty() && survey.links.pairs.is_empty() {
             return Err(nothing_measured("survey", "measurement", survey.gaps.first(), is_interrupted));
         }
-        print(&survey, &keep(&survey, settings), settings)?;
+        artifact::print(&survey, &keep(&survey, settings), settings)?;
         Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
     }
 }
 
-/// Prints a survey of every probe.
-pub fn print(survey: &Survey, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
-    artifact::print(survey, kept, settings, |conclusions| {
-        let mut screen = screen(survey, conclusions, kept, settings.width);
-        screen.extend(memory(survey, settings));
-        screen
-    })
-}
-
-/// What the latest map of memory says of the machine, in a line: a survey has no time for buffers that are larger than all caches.
-fn memory(survey: &Survey, settings: &Settings) -> Vec<Line> {
+/// The line on what the latest map of memory says of the machine: a survey has no time for buffers that are larger than all caches.
+pub fn memory(survey: &Survey, settings: &Settings) -> Vec<Line> {
     let Some((number, map)) = latest_memory(&survey.machine, settings) else { return Vec::new() };
     let costs = map.conclude().memory_costs();
     let (Some(least), Some(most)) = (costs.iter().map(|cost| cost.ns).min(), costs.iter().map(|cost| cost.ns).max())
@@ -91,5 +80,5 @@ fn memory(survey: &Survey, settings: &Settings) -> Vec<Line> {
         "memory: a load costs {range} (map {number} of {made}: {})",
         suggestion::mention(&suggested_command::history_show(&number.to_string()))
     );
-    wrap(&Line::new().faint(glued(&words)), settings.width, 2)
+    vec![Line::new().faint(glued(&words))]
 }

@@ -7,13 +7,15 @@ mod small;
 use corewise_model::Survey;
 use corewise_model::survey::conclude::Conclusions;
 
-use super::screen::screen;
+use super::story;
 use crate::draw::fabricated::*;
 use crate::draw::hostile;
+use crate::draw::story::forms::check_forms;
 use crate::draw::survey::Kept;
+use crate::draw::text::Line;
 
 fn shown(survey: &Survey, conclusions: &Conclusions, width: usize) -> String {
-    screen(survey, conclusions, &Kept::Stored(12), width).plain()
+    story(survey, conclusions, &Kept::Stored(12), Vec::new()).at(width).plain()
 }
 
 /// The screen of a survey in which nothing stands out.
@@ -65,7 +67,7 @@ fn all() -> Vec<(Survey, Conclusions)> {
 fn no_line_is_wider_than_the_terminal() {
     for (survey, conclusions) in all() {
         for width in [20, 30, 40, 41, 57, 79, 80, 100, 140] {
-            let screen = screen(&survey, &conclusions, &Kept::Stored(12), width);
+            let screen = story(&survey, &conclusions, &Kept::Stored(12), Vec::new()).at(width);
             assert!(screen.width() <= width, "{} columns at {width}:\n{}", screen.width(), screen.plain());
         }
     }
@@ -74,7 +76,7 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn colour_adds_nothing_to_the_text() {
     for (survey, conclusions) in all() {
-        let screen = screen(&survey, &conclusions, &Kept::Stored(12), 80);
+        let screen = story(&survey, &conclusions, &Kept::Stored(12), Vec::new()).at(80);
         let stripped = anstream::adapter::strip_str(&screen.styled()).to_string();
         let tidy = |text: &str| text.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
         assert_eq!(tidy(&stripped), screen.plain());
@@ -82,11 +84,19 @@ fn colour_adds_nothing_to_the_text() {
 }
 
 #[test]
+fn every_sentence_is_in_every_form() {
+    for (mut survey, conclusions) in all() {
+        survey.provenance.others_busy = Some(0.8);
+        survey.gaps.push(corewise_machine::Gap::new("clock rates", "the kernel counts none"));
+        let memory = vec![Line::new().faint("memory: a load costs 90 ns")];
+        check_forms(&story(&survey, &conclusions, &Kept::Recalled(3, "today".into()), memory));
+    }
+}
+
+#[test]
 fn no_name_steers_or_hides() {
     for survey in [small_guest_survey(), partial_survey()].iter().flat_map(hostile::copies) {
-        for width in [40, 80, 140] {
-            hostile::check_screen(&screen(&survey, &nothing(&survey), &Kept::Stored(12), width), width);
-        }
+        hostile::check_story(&story(&survey, &nothing(&survey), &Kept::Stored(12), Vec::new()));
         hostile::check_json(&survey);
     }
 }

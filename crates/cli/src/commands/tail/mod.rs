@@ -4,7 +4,7 @@ pub mod arguments;
 pub mod beside;
 mod percentiles;
 mod recording;
-mod screen;
+mod story;
 pub mod task;
 
 use std::io;
@@ -30,8 +30,7 @@ use crate::shell::progress::Bar;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::TailArguments;
-use screen::screen;
-pub use screen::story;
+pub use story::story;
 use task::{Measure, TailTask};
 
 impl Run for TailArguments {
@@ -108,12 +107,7 @@ fn shown(survey: &Survey, kept: &Kept, histograms: Option<&Path>, settings: &Set
             Failure::unavailable(format!("cannot write the histograms to {}: {error}", folder.display()))
         })?;
     }
-    print(survey, kept, settings)
-}
-
-/// Prints a look at stalls.
-pub fn print(survey: &Survey, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
-    artifact::print(survey, kept, settings, |conclusions| screen(survey, conclusions, kept, settings.width))
+    artifact::print(survey, kept, settings)
 }
 
 /// A file for each cpu, and one with all.

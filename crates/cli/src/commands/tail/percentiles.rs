@@ -29,7 +29,7 @@ const MIDDLE: char = '─';
 const SEVERAL: char = '●';
 
 /// The picture with its legend; nothing where nothing was recorded.
-pub fn percentiles(curves: &[(CpuSet, &Histogram)], width: usize) -> Vec<Line> {
+pub fn percentiles(curves: &[(CpuSet, Histogram)], width: usize) -> Vec<Line> {
     let mut curves: Vec<Curve> = curves.iter().filter_map(|(cpus, histogram)| Curve::of(cpus, histogram)).collect();
     if curves.is_empty() {
         return Vec::new();
@@ -284,9 +284,7 @@ mod tests {
     }
 
     fn drawn(cpus: &[(CpuSet, Histogram)], width: usize) -> String {
-        let curves: Vec<(CpuSet, &Histogram)> =
-            cpus.iter().map(|(cpus, histogram)| (cpus.clone(), histogram)).collect();
-        let lines: Vec<String> = percentiles(&curves, width).iter().map(Line::to_plain).collect();
+        let lines: Vec<String> = percentiles(cpus, width).iter().map(Line::to_plain).collect();
         assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:#?}");
         lines.join("\n")
     }

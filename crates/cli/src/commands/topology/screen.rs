@@ -7,6 +7,7 @@ use corewise_machine::{CpuSet, Level, Machine};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::machine::{cache_name, headline, model_name, numbering, origin, picture};
 use crate::draw::number::{bytes, count};
+use crate::draw::story::lines;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 
@@ -18,7 +19,7 @@ const MOST_NODES: usize = 32;
 /// The whole screen of a machine, and of what its file says of itself where it comes from a machine file.
 pub fn screen(machine: &Machine, description: Option<&Description>, width: usize) -> Screen {
     let mut screen = Screen::new();
-    screen.extend(headline(machine, &[], width));
+    screen.extend(lines(&[headline(machine, &[])], width));
     screen.block(picture(machine, width, MANY_OBJECTS));
     screen.block(description.map_or_else(Vec::new, |description| numbering(description, width)));
     screen.block(processor(machine, width));
@@ -195,6 +196,6 @@ fn gaps(machine: &Machine, width: usize) -> Vec<Line> {
 
 fn drawn(grid: &Grid, title: &str, width: usize) -> Vec<Line> {
     let mut lines = wrap(&Line::new().strong(title), width, 2);
-    lines.extend(grid.clone().indented(2).fit(width).with_remark(width, 2));
+    lines.extend(grid.clone().indented(2).lines(width));
     lines
 }

@@ -223,10 +223,10 @@ pub struct TryArguments {
     /// The seed of the random orders [default: from the clock]
     #[arg(help_heading = "Suites, stored and simulated experiments", long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print one line of comma-separated values per run
+    /// Print one line of comma-separated values per run; the first run's `notes` are the caveats
     #[arg(help_heading = "Output and history", long, conflicts_with_all = ["markdown", "json"])]
     pub csv: bool,
-    /// Print the result as Markdown
+    /// Print the result as Markdown, with its caveats
     #[arg(help_heading = "Output and history", long, conflicts_with = "json")]
     pub markdown: bool,
     /// Write a self-contained SVG picture of how it scales with --threads; replaces an existing file

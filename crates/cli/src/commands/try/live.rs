@@ -78,11 +78,11 @@ impl<'a> Live<'a> {
             None => {
                 let standing = &design.standing();
                 self.more_runs.set(more_runs(standing));
-                self.show(&standings(self.shown(standing), self.width));
+                self.show(&standings(self.shown(standing)).lines(self.width));
             }
             Some(threads) => {
                 self.more_runs.set(threads.questions().filter_map(more_runs).max());
-                self.show(&table(self.shown(&design.standing()), &threads, self.width));
+                self.show(&table(self.shown(&design.standing()), &threads).lines(self.width));
             }
         }
     }

@@ -1,7 +1,5 @@
 //! `corewise try`: runs a program on placements of this machine, keeps every run, and shows what they prove.
 
-mod document;
-
 pub mod arguments;
 mod begin;
 mod drawing;
@@ -31,27 +29,25 @@ use corewise_store::Store;
 use corewise_sys::cpuset;
 use jiff::tz::TimeZone;
 
+use crate::draw::markdown;
 use crate::draw::number::when;
-use crate::draw::page::Story;
 use crate::draw::printable::printable;
+use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::survey::Kept;
-use crate::draw::text::Line;
-use crate::draw::wrap::wrap;
 use crate::shell::artifact::{Form, Printed, Section};
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
 use crate::shell::lock;
-use crate::shell::output::{print_form, print_text, say, show};
+use crate::shell::output::{print_form, print_text, say, show_story};
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::{History, Settings};
 use arguments::TryArguments;
-use document::printed;
 use drawing::Drawing;
 use live::Live;
-use screen::{Shown, csv, markdown, screen};
+use screen::{Shown, csv};
 use task::{Print, Subject, TryTask, Which};
 
 /// After so many blocks a session ends that is not decided; who wants more goes on.
@@ -244,12 +240,8 @@ impl Printed for Conducted {
         suggested_command::try_command()
     }
 
-    fn story(&self, kept: &Kept, settings: &Settings) -> Story {
-        let ExperimentConclusions { standing, threads, .. } = self.conclude();
-        let Self { experiment, trials } = self;
-        let (threads, stored) = (threads.as_ref(), kept.number());
-        let shown = Shown { experiment, trials, standing: &standing, threads, stored };
-        screen::story(shown, registry::lines(self, stored, settings))
+    fn story(&self, conclusions: &ExperimentConclusions, kept: &Kept, settings: &Settings) -> Story {
+        experiment_story(self, conclusions, kept.number(), settings)
     }
 
     /// The table of each suite whose experiments are several of these.
@@ -263,7 +255,7 @@ impl Printed for Conducted {
             }
         }
         let table = |(session, parts): (String, Vec<&(i64, Self)>)| {
-            let story = screen::suite::page::story(&parts).filter(|_| parts.len() > 1)?;
+            let story = screen::suite::stored_story(&parts).filter(|_| parts.len() > 1)?;
             Some(Section::new(format!("suite-{}", parts[0].0), session, story))
         };
         sessions.into_iter().filter_map(table).collect()
@@ -279,7 +271,7 @@ impl Printed for Conducted {
         self
     }
 
-    fn changes(_: [i64; 2], _: [&Self; 2]) -> Option<Vec<Line>> {
+    fn changes(_: [i64; 2], _: [&Self; 2]) -> Option<Story> {
         None
     }
 
@@ -290,27 +282,39 @@ impl Printed for Conducted {
     }
 }
 
+/// Composes the story of an experiment beside the others on its command.
+fn experiment_story(
+    made: &Conducted,
+    conclusions: &ExperimentConclusions,
+    stored: Option<i64>,
+    settings: &Settings,
+) -> Story {
+    screen::story(shown(made, conclusions, stored), registry::lines(made, stored, settings))
+}
+
+fn shown<'a>(
+    Conducted { experiment, trials }: &'a Conducted,
+    ExperimentConclusions { standing, threads, .. }: &'a ExperimentConclusions,
+    stored: Option<i64>,
+) -> Shown<'a> {
+    Shown { experiment, trials, standing, threads: threads.as_ref(), stored }
+}
+
 /// Prints what an experiment shows; gives the answers to all that it asks.
 fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings) -> Result<Vec<Standing>, Failure> {
-    let Conducted { experiment, trials } = made;
-    let ExperimentConclusions { standing, threads, .. } = made.conclude();
-    let shown = Shown { experiment, trials, standing: &standing, threads: threads.as_ref(), stored };
+    let conclusions = made.conclude();
+    let story = how.compose(|| experiment_story(made, &conclusions, stored, settings));
     match how {
-        Print::Csv => print_form(&csv(shown))?,
-        Print::Markdown => print_form(&markdown(shown))?,
+        Print::Csv => print_form(&csv(shown(made, &conclusions, stored), &story.notes()))?,
+        Print::Markdown => print_form(&markdown::story(&story, stored))?,
         Print::Screen => {
-            let whole = || {
-                let mut screen = screen(shown, settings.width);
-                let others = registry::lines(made, stored, settings);
-                screen.block(others.iter().flat_map(|line| wrap(line, settings.width, 2)).collect());
-                screen
-            };
-            show(settings, || printed(Cow::Borrowed(made), shown), whole)?;
+            let document = || ArtifactDocument::new(Cow::Borrowed(made), conclusions.clone(), &story, stored);
+            show_story(settings, document, &story)?;
         }
     }
-    let pinned = threads.iter().flat_map(|report| &report.standing.pinned).filter(|pinned| !pinned.has_failed());
-    let pinned: Vec<Standing> = pinned.map(|pinned| pinned.standing.clone()).collect();
-    Ok([vec![standing], pinned].concat())
+    let ExperimentConclusions { standing, threads, .. } = conclusions;
+    let pinned = threads.into_iter().flat_map(|report| report.standing.pinned).filter(|pinned| !pinned.has_failed());
+    Ok(std::iter::once(standing).chain(pinned.map(|pinned| pinned.standing)).collect())
 }
 
 fn exit(standing: &Standing, ending: &Ending) -> Exit {

@@ -1,12 +1,12 @@
-//! The screen of `corewise try`: the answer, how to apply it, the evidence, and the checks on the experiment.
+//! The story of an experiment: the answer, how to apply it, the evidence, and the checks on the experiment.
 
 mod again;
 mod answer;
 mod besides;
 mod checks;
 mod export;
+mod figures;
 mod gain;
-mod page;
 mod parts;
 mod questions;
 mod standings;
@@ -15,22 +15,30 @@ pub mod suite;
 pub mod tests;
 mod threads;
 
-use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict};
+use corewise_model::experiment::{ArmStanding, ArmState, ArmVerdict, Standing, Verdict, What};
 use corewise_model::quantity::QuantityUnit;
 use corewise_model::suite::results::Tried;
-use corewise_model::trial::{Arm, Experiment, Live, ThreadsReport, Trial, boots, metric_unit};
+use corewise_model::trial::{Arm, Experiment, Live, Source, ThreadsReport, Trial, boots, metric_unit};
+use jiff::tz::TimeZone;
 
-use crate::draw::number::{count, duration};
+use crate::draw::machine::headline;
+use crate::draw::number::{count, duration, when};
+use crate::draw::printable::named;
+use crate::draw::story::StoryRole::{Answer, Context, Details, Evidence, Notes};
+use crate::draw::story::{Story, StoryPart, paragraphs};
 use crate::draw::suggestion::{in_shell, words_in_shell};
-use crate::draw::text::{Line, Screen};
-use crate::draw::wrap::wrap;
-pub use export::{csv, markdown};
-pub use page::story;
+use crate::draw::text::Line;
+pub use export::csv;
 pub use standings::standings;
 pub use threads::{svg, table};
 
 /// A command of more characters is not repeated whole.
 const LONGEST_COMMAND: usize = 60;
+/// How to read the marks of the table.
+const MARKS: &str = "↑ better and ↓ worse, proven, by the margin or more; ≈ proven to be less than the margin; ? not proven. An end that is … \
+                     needs more runs.";
+/// How to read its ratios of times.
+const RATIOS: &str = "+25 % means that a run takes 1.25 times as long with the OS default.";
 
 /// An experiment with all that is shown of it.
 #[derive(Clone, Copy, Debug)]
@@ -129,27 +137,57 @@ fn apply(shown: Shown<'_>) -> Vec<Line> {
     shown.threads.map_or_else(|| answer::apply(shown), |report| threads::apply(shown, report))
 }
 
-/// The whole screen.
-pub fn screen(shown: Shown<'_>, width: usize) -> Screen {
-    let mut screen = Screen::new();
-    screen.extend(wrap(&in_words(shown), width, 0));
-    let apply = apply(shown);
-    screen.extend(apply.into_iter().flat_map(|line| wrap(&line, width, 6)));
-    match shown.threads {
-        Some(report) => {
-            screen.block(table(shown, &report.standing, width));
-            screen.block(threads::chart(shown, report, width));
-            screen.block(wrapped(threads::law(shown, report), width));
-        }
-        None => screen.block(standings(shown, width)),
-    }
-    screen.block(wrapped(besides::lines(shown), width));
-    screen.block(wrapped(checks::lines(shown), width));
-    screen
+/// Composes the story of an experiment; `others` are the other experiments on the same command.
+pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
+    let answer = std::iter::once(in_words(shown).hanging(0)).chain(paragraphs(apply(shown), 6));
+    let told = Story::new(again::command(shown)).with(Context, context(shown)).with(Answer, answer.collect());
+    let told = match shown.threads {
+        Some(report) => told
+            .with_titled(Evidence, "Numbers of threads", vec![table(shown, &report.standing).into()])
+            .with(Evidence, threads::scaling(shown, report))
+            .with(Answer, paragraphs(threads::law(shown, report), 2))
+            .with(Evidence, figures::runs(shown).into_iter().map(StoryPart::Figure).collect()),
+        None => with_placements(told, shown),
+    };
+    told.with(Notes, paragraphs(besides::lines(shown), 2))
+        .with(Notes, paragraphs(checks::lines(shown), 2))
+        .with(Notes, paragraphs(others, 2))
 }
 
-fn wrapped(lines: Vec<Line>, width: usize) -> Vec<Line> {
-    lines.into_iter().flat_map(|line| wrap(&line, width, 2)).collect()
+fn with_placements(told: Story, shown: Shown<'_>) -> Story {
+    let is_ratio = shown.is_time() && shown.experiment.policy.what != What::Tail;
+    let legends = std::iter::once(MARKS).chain(is_ratio.then_some(RATIOS));
+    let table = std::iter::once(standings(shown).into())
+        .chain(legends.map(|legend| StoryPart::Legend(Line::new().faint(legend))));
+    let over_time = [figures::runs(shown), figures::differences(shown)];
+    told.with(Evidence, figures::effects(shown).into_iter().map(StoryPart::Figure).collect())
+        .with_titled(Evidence, "Placements", table.collect())
+        .with_titled(Details, "Roles", parts::roles(shown))
+        .with(Evidence, over_time.into_iter().flatten().map(StoryPart::Figure).collect())
+}
+
+/// The machine, the command, and what ran beside it.
+fn context(shown: Shown<'_>) -> Vec<StoryPart> {
+    let experiment = shown.experiment;
+    let begun = format!("begun {}", when(experiment.started_unix_ms, &TimeZone::system()));
+    let command = Line::new().plain("Tried: ").strong(words_in_shell(&experiment.workload.command));
+    let lines = std::iter::once(command).chain(running(shown)).chain(parts::started(shown));
+    std::iter::once(headline(&experiment.machine, &[begun])).chain(paragraphs(lines.collect(), 2)).collect()
+}
+
+/// Which running processes were placed, and where their numbers come from.
+fn running(shown: Shown<'_>) -> Option<Line> {
+    let live = shown.experiment.workload.live.as_ref()?;
+    let processes = live.processes.iter().map(|process| format!("process {}", process.id));
+    let all: Vec<String> = processes.chain(live.matches.iter().map(|text| named(text))).collect();
+    let line = Line::new().plain("Placed while they ran: ").strong(all.join(", "));
+    let line = line.plain(format!(", in slots of {}; ", duration(live.slot_s * 1e9)));
+    let name = named(&shown.experiment.workload.metric.name);
+    Some(match &live.source {
+        Source::Command(command) => line.plain(format!("{name} from the output of ")).strong(named(command)),
+        Source::Page(address) => line.plain(format!("{name} from ")).strong(named(address)),
+        Source::Kernel => line.plain(format!("{name} from the kernel")),
+    })
 }
 
 /// A command as it is typed in a shell, cut off where it is long.

@@ -18,17 +18,18 @@ use corewise_model::suite::{BUILT_IN, Benchmark, Suite};
 use corewise_model::trial::{Experiment, Trial};
 use corewise_sys::installed::distributions;
 
-use super::screen::suite::{csv, markdown, screen};
+use super::screen::suite::{csv, story};
 use super::screen::{Shown, in_words};
 use super::task::{Print, SuiteTask, TryTask};
 use super::{begin, session};
+use crate::draw::markdown;
 use crate::draw::printable::{last_lines, named, printable};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::to_write;
 use crate::shell::interruption::Interruption;
 use crate::shell::lock;
 use crate::shell::machine::this_machine;
-use crate::shell::output::{print_form, print_text, say, show};
+use crate::shell::output::{print_form, print_text, say, show_story};
 use crate::shell::settings::{History, Settings};
 use crate::shell::trust::Commands;
 use document::SuiteDocument;
@@ -128,10 +129,11 @@ impl Keeper for Session<'_> {
 }
 
 fn print(shown: &Results<'_>, how: Print, settings: &Settings) -> Result<(), Failure> {
+    let story = how.compose(|| story(shown));
     match how {
-        Print::Csv => print_form(&csv(shown)),
-        Print::Markdown => print_form(&markdown(shown)),
-        Print::Screen => show(settings, || SuiteDocument::new(shown), || screen(shown, settings.width)),
+        Print::Csv => print_form(&csv(shown, &story.notes())),
+        Print::Markdown => print_form(&markdown::story(&story, None)),
+        Print::Screen => show_story(settings, || SuiteDocument::new(shown, &story), &story),
     }
 }
 

@@ -18,6 +18,7 @@ use corewise_model::sample::Finder;
 use corewise_model::trial::{MEMORY_SIGN, Metric, WITHOUT_ECO_QOS, policy_of_kept, policy_of_slots};
 
 use super::arguments::TryArguments;
+use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::suggestion::in_shell;
 use crate::shell::failure::{Exit, Failure};
@@ -184,6 +185,11 @@ impl Print {
             (false, true) => Self::Markdown,
             (false, false) => Self::Screen,
         }
+    }
+
+    /// Composes a story: Markdown is pasted where others read it.
+    pub fn compose(self, make: impl FnOnce() -> Story) -> Story {
+        if self == Self::Markdown { suggestion::for_others(make) } else { make() }
     }
 }
 

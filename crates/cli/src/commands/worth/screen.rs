@@ -80,7 +80,7 @@ fn block(screen: &mut Screen, title: &str, cpus: &[&CpuWorth], width: usize) {
         ]);
     }
     let mut lines = vec![Line::new().strong(title)];
-    lines.extend(grid.fit(width).with_remark(width, 2));
+    lines.extend(grid.lines(width));
     screen.block(lines);
 }
 

@@ -2,8 +2,8 @@
 
 use corewise_model::survey::conclude::rows::Row;
 
-use crate::draw::page::Figure;
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
+use crate::draw::story::{StoryFigure, StoryPart};
 
 /// Percentiles as the number of pieces of which one is longer, with their names.
 const PERCENTILES: [(f64, &str); 5] =
@@ -14,11 +14,11 @@ const FEW: usize = 32;
 const MANY: usize = 6;
 
 /// The figures; none where nothing was measured.
-pub fn figures(rows: &[Row]) -> Vec<Figure> {
-    [percentiles(rows), beside(rows)].into_iter().flatten().collect()
+pub fn figures(rows: &[Row]) -> Vec<StoryPart> {
+    [percentiles(rows), beside(rows)].into_iter().flatten().map(StoryPart::Figure).collect()
 }
 
-fn percentiles(rows: &[Row]) -> Option<Figure> {
+fn percentiles(rows: &[Row]) -> Option<StoryFigure> {
     let line = |row: &Row| {
         let tail = &row.tail;
         let values = [tail.p50_ns, tail.p90_ns, tail.p99_ns, tail.p99_9_ns, tail.p99_99_ns];
@@ -38,17 +38,15 @@ fn percentiles(rows: &[Row]) -> Option<Figure> {
         series: rows.iter().map(line).collect(),
         ..Plot::default()
     };
-    Some(Figure {
-        name: "percentiles",
-        title: plot.title.clone(),
-        caption: "Lower is better. Lines that lie on each other are cpus that are alike; a line that rises earlier belongs to a cpu that \
-                  is interrupted more often, and one that rises higher to a cpu that is kept longer."
-            .to_owned(),
-        svg: plot.svg()?,
-    })
+    StoryFigure::from_plot(
+        "percentiles",
+        plot,
+        "Lower is better. Lines that lie on each other are cpus that are alike; a line that rises earlier belongs to a cpu that \
+                  is interrupted more often, and one that rises higher to a cpu that is kept longer.",
+    )
 }
 
-fn beside(rows: &[Row]) -> Option<Figure> {
+fn beside(rows: &[Row]) -> Option<StoryFigure> {
     let of = |name: &str, value: fn(&Row) -> f64| Series {
         name: name.to_owned(),
         marks: rows
@@ -72,12 +70,10 @@ fn beside(rows: &[Row]) -> Option<Figure> {
         ],
         ..Plot::default()
     };
-    Some(Figure {
-        name: "cpus",
-        title: plot.title.clone(),
-        caption: "A dot for each cpu and percentile; lower is better. A cpu that stands out in one percentile only is named above if a test \
-                  supports it."
-            .to_owned(),
-        svg: plot.svg()?,
-    })
+    StoryFigure::from_plot(
+        "cpus",
+        plot,
+        "A dot for each cpu and percentile; lower is better. A cpu that stands out in one percentile only is named above if a test \
+                  supports it.",
+    )
 }

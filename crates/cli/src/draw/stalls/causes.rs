@@ -11,8 +11,8 @@ use corewise_model::survey::Watch;
 use super::remarks::{by, threshold};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{brief, count, decimal};
+use crate::draw::story::StoryPart;
 use crate::draw::text::{Line, Tone};
-use crate::draw::wrap::wrap;
 
 /// Up to so many cpus each has its own rows.
 const FEW_CPUS: usize = 4;
@@ -38,7 +38,7 @@ struct Row<'a> {
 }
 
 /// The table with its caption; empty where stalls were not watched.
-pub fn causes(survey: &Survey, width: usize) -> Vec<Line> {
+pub fn causes(survey: &Survey) -> Vec<StoryPart> {
     let Some(watch) = &survey.watch else { return Vec::new() };
     let seen: Vec<(u32, &CpuStalls)> =
         survey.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?))).collect();
@@ -62,12 +62,10 @@ pub fn causes(survey: &Survey, width: usize) -> Vec<Line> {
         last.clone_from(&row.cpus);
         grid.row(cells(&row, cpus));
     }
-    let mut lines = caption(watch, &seen, width);
-    lines.extend(grid.fit(width).with_remark(width, 0));
-    lines
+    vec![caption(watch, &seen), grid.into()]
 }
 
-fn caption(watch: &Watch, seen: &[(u32, &CpuStalls)], width: usize) -> Vec<Line> {
+fn caption(watch: &Watch, seen: &[(u32, &CpuStalls)]) -> StoryPart {
     let watched_s: f64 = seen.iter().map(|(_, stalls)| stalls.watched_s).sum();
     let lost_s: f64 = seen.iter().map(|(_, stalls)| stalls.lost_s).sum();
     let cpus = if seen.len() == 1 { "the cpu's time" } else { "the cpus' time" };
@@ -77,7 +75,7 @@ fn caption(watch: &Watch, seen: &[(u32, &CpuStalls)], width: usize) -> Vec<Line>
         by(watch.event_source),
         brief_percent(lost_s / watched_s)
     );
-    wrap(&Line::new().strong("Causes").plain("  ").faint(text), width, 2)
+    Line::new().strong("Causes").plain("  ").faint(text).hanging(2)
 }
 
 fn brief_percent(share: f64) -> String {

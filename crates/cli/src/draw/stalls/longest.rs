@@ -5,8 +5,9 @@ use corewise_model::attribution::{Cause, Part, Phase, Timeline};
 
 use crate::draw::number::{brief, decimal, duration};
 use crate::draw::printable::named;
+use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
-use crate::draw::wrap::{unbroken, wrap};
+use crate::draw::wrap::unbroken;
 
 /// How many are told.
 const MOST_LISTED: usize = 5;
@@ -14,7 +15,7 @@ const MOST_LISTED: usize = 5;
 const LITTLE: f64 = 0.02;
 
 /// The longest stalls of all cpus with their time-lines; empty where there are none.
-pub fn longest(survey: &Survey, width: usize) -> Vec<Line> {
+pub fn longest(survey: &Survey) -> Vec<StoryPart> {
     let mut all: Vec<(u32, &Timeline)> = survey
         .cpus
         .iter()
@@ -27,7 +28,7 @@ pub fn longest(survey: &Survey, width: usize) -> Vec<Line> {
         return Vec::new();
     }
     all.sort_by_key(|(cpu, one)| (std::cmp::Reverse(one.length_ns), *cpu, one.begin_ns));
-    let mut lines = wrap(&Line::new().strong("Longest").plain("  ").faint("each with its parts in µs"), width, 2);
+    let mut lines = vec![Line::new().strong("Longest").plain("  ").faint("each with its parts in µs").hanging(2)];
     for (cpu, one) in all.into_iter().take(MOST_LISTED) {
         let head = format!(
             "{:>8}  cpu {cpu} at {} s  ",
@@ -35,7 +36,7 @@ pub fn longest(survey: &Survey, width: usize) -> Vec<Line> {
             decimal(one.begin_ns as f64 * 1e-9, 2)
         );
         let parts: Vec<String> = told(one).into_iter().map(|text| unbroken(&text)).collect();
-        lines.extend(wrap(&Line::new().strong(unbroken(&head)).plain(parts.join(", ")), width, 10));
+        lines.push(Line::new().strong(unbroken(&head)).plain(parts.join(", ")).hanging(10));
     }
     lines
 }

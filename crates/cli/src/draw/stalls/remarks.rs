@@ -11,9 +11,10 @@ use corewise_model::survey::{CpuObservation, Watch};
 
 use crate::draw::number::{count, decimal, duration, whole};
 use crate::draw::printable::named;
+use crate::draw::story::StoryPart;
 use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
-use crate::draw::wrap::{glued, wrap};
+use crate::draw::wrap::glued;
 
 /// Of more cpus than this the table alone tells what is unexplained.
 const MOST_UNEXPLAINED: usize = 4;
@@ -38,7 +39,7 @@ pub fn by(event_source: EventSource) -> Cow<'static, str> {
 }
 
 /// What watching cost, what was lost on the way, and how much is explained.
-pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
+pub fn watching(survey: &Survey) -> Vec<StoryPart> {
     let Some(watch) = &survey.watch else { return Vec::new() };
     let all = || survey.cpus.iter().filter_map(|seen| seen.stalls.as_ref());
     let sum = |of: fn(&CpuStalls) -> u64| all().map(of).sum::<u64>();
@@ -81,11 +82,11 @@ pub fn watching(survey: &Survey, width: usize) -> Vec<Line> {
         return Vec::new();
     }
     let line = items.into_iter().reduce(|line, item| line.faint(" · ").then(item)).unwrap_or_default();
-    wrap(&line, width, 2)
+    vec![line.hanging(2)]
 }
 
 /// What comes with a period, cpus that show the same told together.
-pub fn periods(survey: &Survey, width: usize) -> Vec<Line> {
+pub fn periods(survey: &Survey) -> Vec<StoryPart> {
     let surroundings = survey.surroundings();
     let mut told: Vec<(String, Vec<u32>)> = Vec::new();
     for seen in &survey.cpus {
@@ -101,13 +102,13 @@ pub fn periods(survey: &Survey, width: usize) -> Vec<Line> {
     let line = |(text, cpus): (String, Vec<u32>)| {
         let set: corewise_machine::CpuSet = cpus.into_iter().collect();
         let who = if set.len() == 1 { format!("cpu {set}: ") } else { format!("cpus {set}: ") };
-        wrap(&Line::new().strong(who).plain(glued(&text)), width, 2)
+        Line::new().strong(who).plain(glued(&text)).hanging(2)
     };
-    told.into_iter().flat_map(line).collect()
+    told.into_iter().map(line).collect()
 }
 
 /// What it looks like that nobody is known for, where the kernel's events were seen.
-pub fn unexplained(survey: &Survey, width: usize) -> Vec<Line> {
+pub fn unexplained(survey: &Survey) -> Vec<StoryPart> {
     /// Less than this share of the lost time is told in the table alone.
     const SHARE: f64 = 0.05;
     let is_named = survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
@@ -126,13 +127,12 @@ pub fn unexplained(survey: &Survey, width: usize) -> Vec<Line> {
         );
         (is_named && cause.share >= SHARE && cause.count > 0).then_some((seen.cpu, text))
     };
-    let line =
-        |(cpu, text): (u32, String)| wrap(&Line::new().strong(format!("cpu {cpu}: ")).plain(glued(&text)), width, 2);
-    survey.cpus.iter().filter_map(open).take(MOST_UNEXPLAINED).flat_map(line).collect()
+    let line = |(cpu, text): (u32, String)| Line::new().strong(format!("cpu {cpu}: ")).plain(glued(&text)).hanging(2);
+    survey.cpus.iter().filter_map(open).take(MOST_UNEXPLAINED).map(line).collect()
 }
 
 /// Who sends interrupts from other cpus, most first.
-pub fn senders(survey: &Survey, width: usize) -> Vec<Line> {
+pub fn senders(survey: &Survey) -> Vec<StoryPart> {
     let mut all: Vec<(u32, &Sender)> = survey
         .cpus
         .iter()
@@ -143,12 +143,12 @@ pub fn senders(survey: &Survey, width: usize) -> Vec<Line> {
         return Vec::new();
     }
     all.sort_by_key(|(cpu, sender)| (std::cmp::Reverse(sender.count), *cpu));
-    let mut lines = vec![Line::new().strong("Sent by other cpus")];
+    let mut lines = vec![Line::new().strong("Sent by other cpus").hanging(0)];
     for (cpu, sender) in all.iter().take(MOST_SENDERS) {
-        lines.extend(wrap(&Line::new().plain(glued(&sentence(*cpu, sender))), width, 4));
+        lines.push(Line::new().plain(glued(&sentence(*cpu, sender))).hanging(4));
     }
     if all.len() > MOST_SENDERS {
-        lines.push(Line::new().faint(format!("  and {}", count(all.len() - MOST_SENDERS, "other"))));
+        lines.push(Line::new().faint(format!("  and {}", count(all.len() - MOST_SENDERS, "other"))).hanging(2));
     }
     lines
 }

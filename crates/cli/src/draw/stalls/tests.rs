@@ -13,7 +13,7 @@ use insta::assert_snapshot;
 use super::*;
 use crate::draw::fabricated::{ryzen_survey, small_guest_survey};
 use crate::draw::hostile;
-use crate::draw::text::{Line, Screen};
+use crate::draw::story::{Story, StoryPart, StoryRole, lines};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The kernel's timer strikes this often, in nanoseconds: 250 times a second.
@@ -68,7 +68,7 @@ fn preempted(visit: &mut Visit, at_ns: u64, length_ns: u64) {
 }
 
 /// A survey whose cpus stall so.
-fn with_stalls(mut survey: Survey, event_source: EventSource) -> Survey {
+pub fn with_stalls(mut survey: Survey, event_source: EventSource) -> Survey {
     let surroundings = Surroundings {
         has_hypervisor: survey.machine.system.hypervisor.is_some(),
         devices: BTreeMap::from([(36, "nvme0q1".to_owned())]),
@@ -98,13 +98,13 @@ fn with_stalls(mut survey: Survey, event_source: EventSource) -> Survey {
     survey
 }
 
-fn text(lines: Vec<Line>) -> String {
-    lines.iter().map(|line| line.to_plain().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+fn text(parts: Vec<StoryPart>, width: usize) -> String {
+    lines(&parts, width).iter().map(|line| line.to_plain().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
 fn all(survey: &Survey, width: usize) -> String {
-    let parts = [causes(survey, width), watching(survey, width), periods(survey, width), longest(survey, width)];
-    let told = parts.into_iter().map(text).filter(|text| !text.is_empty());
+    let parts = [causes(survey), watching(survey), periods(survey), longest(survey)];
+    let told = parts.into_iter().map(|parts| text(parts, width)).filter(|text| !text.is_empty());
     told.collect::<Vec<_>>().join("\n\n")
 }
 
@@ -132,14 +132,14 @@ fn what_nobody_is_known_for_is_described() {
     let surroundings = Surroundings { has_hypervisor: true, ..Surroundings::default() };
     let divided = visits.iter().map(|visit| divide(visit, &surroundings)).collect();
     survey.cpus[0].stalls = settle(divided, &surroundings, 10).remove(&0);
-    assert_snapshot!(text(unexplained(&survey, 80)), @r"
+    assert_snapshot!(text(unexplained(&survey), 80), @r"
     cpu 0: 43 % of the lost time is unexplained: 570 stalls without a period, half
       of them 25 µs to 57 µs. This system's kernel reports no event for them, so the
       cause is the host, or its hardware
     ");
     survey.machine.system.hypervisor = None;
-    assert!(text(unexplained(&survey, 200)).ends_with("so the cause is firmware or hardware"));
-    assert_eq!(unexplained(&with_stalls(survey, EventSource::Thread), 80), []);
+    assert!(text(unexplained(&survey), 200).ends_with("so the cause is firmware or hardware"));
+    assert!(unexplained(&with_stalls(survey, EventSource::Thread)).is_empty());
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn without_events_the_threads_own_accounts_tell_what_they_can() {
 
 #[test]
 fn many_cpus_are_told_together() {
-    assert_snapshot!(text(causes(&with_stalls(ryzen_survey(), EventSource::Perf), 80)), @r"
+    assert_snapshot!(text(causes(&with_stalls(ryzen_survey(), EventSource::Perf)), 80), @r"
     Causes  of stalls of 1.0 µs and more, named by the kernel's tracepoints: 0.68 %
       of the cpus' time
     cpu      cause                   stalls  share  p50  p99  max  running
@@ -275,17 +275,13 @@ fn findings_say_who_and_what_can_be_done() {
 fn no_task_is_named_so_that_it_steers_or_hides() {
     let survey = with_stalls(two_cpus(), EventSource::Perf);
     for (place, survey) in hostile::copies(&survey).into_iter().enumerate() {
-        for width in [40, 80] {
-            let mut screen = Screen::new();
-            screen.extend([causes(&survey, width), watching(&survey, width), periods(&survey, width)].concat());
-            screen.extend([unexplained(&survey, width), senders(&survey, width), longest(&survey, width)].concat());
-            // Concluding takes its time; names are the same ones in each.
-            if place < 4 {
-                let conclusions = corewise_model::survey::conclude::conclude(&survey);
-                screen.extend(crate::draw::findings::findings(&survey, &conclusions, width));
-            }
-            hostile::check_screen(&screen, width);
-        }
+        let told = Story::default()
+            .with(StoryRole::Evidence, [causes(&survey), senders(&survey), longest(&survey)].concat())
+            .with(StoryRole::Notes, [watching(&survey), periods(&survey), unexplained(&survey)].concat());
+        // Concluding takes its time; names are the same ones in each.
+        let conclusions = (place < 4).then(|| corewise_model::survey::conclude::conclude(&survey));
+        let means = conclusions.map(|conclusions| crate::draw::findings::findings(&survey, &conclusions));
+        hostile::check_story(&told.with(StoryRole::Answer, means.unwrap_or_default()));
         hostile::check_json(&survey);
     }
 }

@@ -96,11 +96,7 @@ fn table(listing: &Listing, report: &AwayReport, width: usize) -> Vec<Line> {
     for group in groups(&report.staying.iter().map(of_staying).collect::<Vec<_>>()) {
         grid.row(staying_row(report, &group));
     }
-    if report.moves.is_empty() && report.staying.is_empty() {
-        Vec::new()
-    } else {
-        grid.fit(width).with_remark(width, 2)
-    }
+    if report.moves.is_empty() && report.staying.is_empty() { Vec::new() } else { grid.lines(width) }
 }
 
 fn named<K>(listing: &Listing, number: u32, name: &str, key: K) -> Named<K> {

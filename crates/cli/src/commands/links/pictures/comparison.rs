@@ -5,25 +5,20 @@ use corewise_model::links::compare::LinkComparison;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{brief, count, decimal, whole};
 use crate::draw::printable::named;
-use crate::draw::text::{Line, Screen, Tone};
-use crate::draw::wrap::wrap;
+use crate::draw::story::{Story, StoryPart, StoryRole};
+use crate::draw::text::{Line, Tone};
 
-/// What changed between two maps.
-pub fn screen(comparisons: &[LinkComparison], before: &str, after: &str, width: usize) -> Screen {
-    let mut screen = Screen::new();
+/// Composes the story of what changed between two maps of these names; `again` is the command that compares them.
+pub fn story(comparisons: &[LinkComparison], again: String, [before, after]: [&str; 2]) -> Story {
     let title = Line::new().strong(format!("From {} to {}", named(before), named(after)));
-    screen.extend(wrap(&title, width, 2));
-    if comparisons.is_empty() {
-        let text = "The maps have no kind in common: they were made with different --kind options.";
-        screen.block(wrap(&Line::new().plain(text), width, 2));
-    }
-    for comparison in comparisons {
-        screen.block(compared(comparison, width));
-    }
-    screen
+    let told = Story::new(again).with(StoryRole::Head, vec![title.hanging(2)]);
+    let text = "The maps have no kind in common: they were made with different --kind options.";
+    let nothing = comparisons.is_empty().then(|| Line::new().plain(text).hanging(2));
+    let told = told.with(StoryRole::Answer, nothing.into_iter().collect());
+    comparisons.iter().fold(told, |told, comparison| told.with(StoryRole::Answer, compared(comparison)))
 }
 
-fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
+fn compared(comparison: &LinkComparison) -> Vec<StoryPart> {
     let name = comparison.what.words();
     let changed = comparison.dearer + comparison.cheaper;
     let [earlier, later] = comparison.measured;
@@ -42,7 +37,7 @@ fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
         format!("of {} {}", count(comparison.pairs as usize, "pair"), parts.join(", "))
     };
     let mut lines =
-        wrap(&Line::new().strong(name).plain(": ").plain(verdict).faint(common.unwrap_or_default()), width, 2);
+        vec![Line::new().strong(name).plain(": ").plain(verdict).faint(common.unwrap_or_default()).hanging(2)];
     if comparison.pairs == 0 {
         return lines;
     }
@@ -75,14 +70,14 @@ fn compared(comparison: &LinkComparison, width: usize) -> Vec<Line> {
             Line::new().faint(whole(class.pairs)),
         ]);
     }
-    lines.extend(grid.fit(width).with_remark(width, 2));
+    lines.push(grid.into());
     if !comparison.most.is_empty() {
         let mut line = Line::new().faint("  most:");
         for change in comparison.most.iter().take(5) {
             let text = format!("  {}-{} {} → {}", change.a, change.b, brief(change.before_ns), brief(change.after_ns));
             line = line.plain(crate::draw::wrap::unbroken(&text)).plain(" ");
         }
-        lines.extend(wrap(&line, width, 4));
+        lines.push(line.hanging(4));
     }
     lines
 }

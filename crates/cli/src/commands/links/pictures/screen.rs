@@ -1,8 +1,8 @@
 //! The screen of a map of links: cost classes, groups, the heat map, and what it means.
 
-mod page;
+use std::path::Path;
 
-use corewise_machine::Gap;
+use corewise_machine::{Gap, suggested_command};
 use corewise_model::links::What;
 use corewise_model::links::conclude::{
     CostClass, Filled, Groups, HeldOut, KindConclusions, LinkConclusions, nothing_found,
@@ -14,14 +14,15 @@ use super::Layout;
 use super::sends::sends;
 use crate::draw::findings::{gaps, meaning};
 use crate::draw::grid::{Column, Grid};
-use crate::draw::heat::depth::Depth;
-use crate::draw::machine::headline;
+use crate::draw::heat::{HeatMap, SvgText};
+use crate::draw::machine::{headline, made_by, model_name};
 use crate::draw::number::{brief, count, decimal, whole};
-use crate::draw::survey::Kept;
-use crate::draw::text::{Line, Screen, Tone};
-use crate::draw::wrap::{glued, unbroken, wrap};
-
-pub use page::story;
+use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
+use crate::draw::story::{FigurePicture, Story, StoryFigure, StoryPart, paragraphs};
+use crate::draw::suggestion::map_again;
+use crate::draw::survey::{Kept, emulated_remark};
+use crate::draw::text::{Line, Tone};
+use crate::draw::wrap::{glued, unbroken};
 
 /// The heat map takes this many lines at most.
 const MOST_ROWS: usize = 48;
@@ -30,50 +31,33 @@ const MANY_GROUPS: usize = 12;
 /// So many doubtful costs are named.
 const MOST_DOUBTS: usize = 3;
 
-/// How the picture in the screen is drawn.
-#[derive(Clone, Copy, Debug)]
-pub struct Picture {
-    /// How many colours there are.
-    pub depth: Depth,
-    /// Whether cpus stand in the order of their groups.
-    pub by_group: bool,
-}
-
-/// The whole screen of a map. `filled` is its first series with everything that is predicted.
-pub fn screen(
-    map: &LinkMap,
-    filled: &Filled,
-    conclusions: &LinkConclusions,
-    kept: &Kept,
-    picture: Picture,
-    width: usize,
-) -> Screen {
-    let mut screen = opening(map, conclusions, kept, width);
-    screen.block(costs(map.unit, &conclusions.kinds, width));
-    screen.block(conclusions.groups.as_ref().map_or_else(Vec::new, |groups| group_lines(groups, width)));
-    screen.block(sends(map, width));
-    screen.block(drawn(map, filled, conclusions, picture, width));
-    screen.block(meaning(
-        remark(conclusions, map.unit).as_deref(),
-        &conclusions.findings,
-        &conclusions.no_difference,
-        width,
-    ));
-    screen.block(footer(map, conclusions, kept, width));
-    screen
+/// Composes the story of a map, with cpus in the order of their groups or by number.
+pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, by_group: bool) -> Story {
+    let remark = remark(conclusions, map.unit);
+    Story::new(map_again(
+        &map.provenance,
+        suggested_command::links_import,
+        suggested_command::links_simulated,
+        suggested_command::links,
+    ))
+    .with(Head, opening(map, conclusions, kept))
+    .with(Evidence, costs(map.unit, &conclusions.kinds))
+    .with(Evidence, conclusions.groups.as_ref().map_or_else(Vec::new, group_lines))
+    .with(Evidence, sends(map))
+    .with(Evidence, drawn(map, conclusions, by_group))
+    .with(Answer, meaning(remark.as_deref(), &conclusions.findings, &conclusions.no_difference))
+    .with(Notes, footer(map, conclusions, kept))
 }
 
 /// Where it comes from, what is to be known before the first number, and of what it is.
-fn opening(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usize) -> Screen {
-    let mut screen = Screen::new();
+fn opening(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept) -> Vec<StoryPart> {
+    let mut parts = Vec::new();
     if let Kept::Recalled(number, when) = kept {
-        screen.extend(wrap(&Line::new().faint(format!("map {number}, made {when}")), width, 2));
+        parts.push(Line::new().faint(format!("map {number}, made {when}")).hanging(2));
     }
     if map.machine.as_ref().is_some_and(|machine| machine.system.emulated) && map.provenance.origin == Origin::Measured
     {
-        let text = "EMULATED: every instruction of this machine is emulated";
-        let line = Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.");
-        screen.extend(wrap(&line, width, 2));
+        parts.push(emulated_remark().hanging(2));
     }
     if conclusions.unfinished {
         let text = "NOT FINISHED: whether there are groups is not known";
@@ -81,18 +65,18 @@ fn opening(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usi
             true => "; the search for them takes more time (--budget). Partial results follow.",
             false => "; the search for them was ended. Partial results follow.",
         });
-        screen.extend(wrap(&line, width, 2));
+        parts.push(line.hanging(2));
     } else if map.provenance.partial {
         let line = Line::new().with(Tone::Warn, "PARTIAL: ended early").plain("; partial results follow.");
-        screen.extend(wrap(&line, width, 2));
+        parts.push(line.hanging(2));
     }
-    screen.extend(title(map, width));
-    screen.extend(doubts(map.unit, &conclusions.kinds, width));
-    screen
+    parts.extend(title(map));
+    parts.extend(doubts(map.unit, &conclusions.kinds));
+    parts
 }
 
 /// The layout of a picture: by group, where groups are wanted and known.
-pub fn layout(filled: &Filled, conclusions: &LinkConclusions, unit: Unit, by_group: bool) -> Layout {
+fn layout(filled: &Filled, conclusions: &LinkConclusions, unit: Unit, by_group: bool) -> Layout {
     let matrix = &filled.all;
     let layout = match &conclusions.groups {
         Some(groups) if by_group => Layout::by_group(matrix, groups.of_several_cores()),
@@ -129,7 +113,7 @@ pub fn pairs_words(map: &LinkMap) -> String {
     }
 }
 
-fn title(map: &LinkMap, width: usize) -> Vec<Line> {
+fn title(map: &LinkMap) -> Vec<StoryPart> {
     let seconds = if map.provenance.elapsed_s < 9.95 { 1 } else { 0 };
     let took = format!("{} s", decimal(map.provenance.elapsed_s, seconds));
     let mut lines = Vec::new();
@@ -141,37 +125,37 @@ fn title(map: &LinkMap, width: usize) -> Vec<Line> {
         Origin::Imported { file, .. } => vec![format!("imported from {file}"), pairs_words(map)],
     };
     match &map.machine {
-        Some(machine) => lines.extend(headline(machine, &more, width)),
+        Some(machine) => lines.push(headline(machine, &more)),
         None => {
             let mut line = Line::new().strong(unbroken(&count(map.cpus.len(), "cpu")));
             for item in &more {
                 line = line.faint(" · ").plain(glued(item));
             }
-            lines.extend(wrap(&line, width, 2));
+            lines.push(line.hanging(2));
         }
     }
     if let Origin::Imported { format, remarks, .. } = &map.provenance.origin {
-        lines.extend(wrap(&Line::new().faint(glued(format)), width, 2));
+        lines.push(Line::new().faint(glued(format)).hanging(2));
         for remark in remarks {
-            lines.extend(wrap(&Line::new().with(Tone::Warn, "! ").plain(glued(remark)), width, 2));
+            lines.push(Line::new().with(Tone::Warn, "! ").plain(glued(remark)).hanging(2));
         }
     }
     lines
 }
 
 /// Costs that contradict the others, and that nothing is concluded from.
-fn doubts(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
+fn doubts(unit: Unit, kinds: &[KindConclusions]) -> Vec<StoryPart> {
     let doubts: Vec<&Doubt> = kinds.iter().flat_map(|kind| &kind.doubts).collect();
     let mut lines: Vec<String> =
         doubts.iter().take(MOST_DOUBTS).map(|doubt| format!("{}; left out", doubt.words(unit.word()))).collect();
     if let Some(more) = doubts.len().checked_sub(MOST_DOUBTS + 1) {
         lines.push(format!("{} like these were left out, too", count(more + 1, "more cost")));
     }
-    lines.iter().flat_map(|text| wrap(&Line::new().with(Tone::Warn, "! ").plain(glued(text)), width, 2)).collect()
+    lines.iter().map(|text| Line::new().with(Tone::Warn, "! ").plain(glued(text)).hanging(2)).collect()
 }
 
 /// The cost classes of every way to talk.
-fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
+fn costs(unit: Unit, kinds: &[KindConclusions]) -> Vec<StoryPart> {
     let moves_bytes = kinds.iter().any(|kind| kind.what.bytes().is_some());
     let mut columns = vec![
         Column::text("costs", 0).shrinking_to(8),
@@ -215,7 +199,7 @@ fn costs(unit: Unit, kinds: &[KindConclusions], width: usize) -> Vec<Line> {
             grid.row(row);
         }
     }
-    grid.fit(width).with_remark(width, 0)
+    vec![grid.into()]
 }
 
 /// "1.2/4.0": the median and the 95th percentile of a class's errors in percent; "unknown" where pairs are predicted and none was held out.
@@ -227,36 +211,70 @@ fn class_error(class: &CostClass) -> String {
     }
 }
 
-fn group_lines(groups: &Groups, width: usize) -> Vec<Line> {
-    let mut lines = wrap(&Line::new().strong("Groups").plain("  ").plain(groups.words()), width, 2);
+fn group_lines(groups: &Groups) -> Vec<StoryPart> {
+    let mut lines = vec![Line::new().strong("Groups").plain("  ").plain(groups.words()).hanging(2)];
     let all = groups.of_several_cores();
     let shown: Vec<usize> = if all.len() > MANY_GROUPS { vec![0, 1, all.len() - 1] } else { (0..all.len()).collect() };
     let label = |index: usize| format!("group:{index}");
     let margin = shown.iter().map(|&index| label(index).len()).max().unwrap_or(0);
     for (place, &index) in shown.iter().enumerate() {
         if place > 0 && index > shown[place - 1] + 1 {
-            lines.push(Line::new().faint(format!("  {:margin$}  …", "")));
+            lines.push(Line::new().faint(format!("  {:margin$}  …", "")).hanging(2));
         }
         let line = Line::new().faint(format!("  {:margin$}  ", label(index))).plain(all[index].to_string());
-        lines.extend(wrap(&line, width, margin + 4));
+        lines.push(line.hanging(margin + 4));
     }
     for outer in &groups.outer {
-        lines.extend(wrap(&Line::new().faint(format!("  above them {}", outer.words("cpu"))), width, 4));
+        lines.push(Line::new().faint(format!("  above them {}", outer.words("cpu"))).hanging(4));
     }
     lines
 }
 
-/// The heat map of the first way to talk.
-fn drawn(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, picture: Picture, width: usize) -> Vec<Line> {
+/// The heat map of the first way to talk, for the terminal and as a figure.
+fn drawn(map: &LinkMap, conclusions: &LinkConclusions, by_group: bool) -> Vec<StoryPart> {
     let Some(series) = map.series.first() else { return Vec::new() };
-    if filled.all.len() < 2 {
-        return Vec::new();
-    }
-    let layout = layout(filled, conclusions, map.unit, picture.by_group);
+    let filled = Filled::of(series, map);
+    let (heat, text) = picture(map, &filled, conclusions, by_group);
     let what = format!("{}, {} {}", series.what.words(), map.unit.word(), series.what.unit());
-    let mut lines = wrap(&Line::new().strong("Map").plain("  ").faint(what), width, 2);
-    lines.extend(layout.heat_map(&filled.all).lines(picture.depth, width, MOST_ROWS));
-    lines
+    let caption = "A row and a column for each cpu. Cpus that talk cheaply among themselves make a square of one colour along the diagonal. \
+                   Predicted costs are pale.";
+    let figure = StoryFigure {
+        name: "map",
+        title: "What talking between each two cpus costs".to_owned(),
+        caption: caption.to_owned(),
+        picture: FigurePicture::Heat(Box::new(heat.clone()), text),
+    };
+    let mut parts = Vec::new();
+    if filled.all.len() >= 2 {
+        parts.push(Line::new().strong("Map").plain("  ").faint(what).hanging(2));
+        parts.push(StoryPart::drawing(move |width, depth| heat.lines(depth, width, MOST_ROWS)));
+    }
+    parts.push(StoryPart::Figure(figure));
+    parts
+}
+
+/// The heat map of a map, and the text around its picture.
+pub fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by_group: bool) -> (HeatMap, SvgText) {
+    let what = map.series.first().map(|series| series.what).unwrap_or_default();
+    let source = made_by(&map.provenance);
+    let cpus = count(map.cpus.len(), "cpu");
+    let title = match (&map.machine, &map.provenance.origin) {
+        (Some(machine), _) => format!("{}, {cpus}", model_name(machine)),
+        (None, Origin::Simulated { file } | Origin::Imported { file, .. }) => {
+            let name =
+                Path::new(file).file_stem().map_or_else(|| file.clone(), |stem| stem.to_string_lossy().into_owned());
+            format!("{name}, {cpus}")
+        }
+        (None, Origin::Measured) => cpus,
+    };
+    let mut subtitle = vec![format!("{}, {}", what.words(), what.unit()), format!("{} measured", pairs_words(map))];
+    if filled.predicted > 0 {
+        let error = filled.held_out.map_or_else(|| "unknown".to_owned(), error_words);
+        subtitle.push(format!("{} predicted, error {error}", whole(filled.predicted)));
+    }
+    subtitle.extend(conclusions.groups.as_ref().map(|groups| groups.words()));
+    let text = SvgText { title, subtitle: subtitle.join(" · "), source };
+    (layout(filled, conclusions, map.unit, by_group).heat_map(&filled.all), text)
 }
 
 /// What is said before the findings.
@@ -268,24 +286,19 @@ fn remark(conclusions: &LinkConclusions, unit: Unit) -> Option<String> {
     is_empty.then(|| nothing_found(conclusions, unit.word()))
 }
 
-fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, width: usize) -> Vec<Line> {
-    let mut lines: Vec<Line> =
-        conclusions.kinds.iter().filter_map(held_out).flat_map(|line| wrap(&line, width, 2)).collect();
-    lines.extend(sampling(map).into_iter().flat_map(|line| wrap(&line, width, 2)));
+fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept) -> Vec<StoryPart> {
+    let errors = conclusions.kinds.iter().filter_map(held_out);
+    let mut lines = paragraphs(errors.chain(sampling(map)).collect(), 2);
     let all: Vec<Gap> =
         map.gaps.iter().chain(map.series.iter().flat_map(|series| &series.links.gaps)).cloned().collect();
-    lines.extend(gaps(&all, width));
+    lines.extend(gaps(&all));
     let mut end = match map.provenance.origin {
         Origin::Imported { .. } => Vec::new(),
         _ => vec![format!("seed {}", map.provenance.seed)],
     };
     end.extend(map.clock.as_ref().map(|clock| format!("clock {}", clock.source)));
-    end.extend(match kept {
-        Kept::Stored(number) => Some(format!("stored as map {number}")),
-        Kept::No => Some("not stored".to_owned()),
-        Kept::Failed | Kept::Recalled(..) => None,
-    });
-    lines.extend(wrap(&Line::new().faint(end.join(", ")), width, 2));
+    end.extend(kept.of_map());
+    lines.push(Line::new().faint(end.join(", ")).hanging(2));
     lines
 }
 
@@ -302,7 +315,7 @@ fn held_out(kind: &KindConclusions) -> Option<Line> {
 }
 
 /// "median 1.2 %, 95th percentile 4.0 %".
-pub fn error_words(error: HeldOut) -> String {
+fn error_words(error: HeldOut) -> String {
     let percent = |share: f64| format!("{} %", decimal(share * 100.0, 1));
     format!("median {}, 95th percentile {}", percent(error.median), percent(error.p95))
 }

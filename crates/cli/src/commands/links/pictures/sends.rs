@@ -7,14 +7,14 @@ use corewise_model::links::{Pair, What};
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{decimal, whole};
+use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
-use crate::draw::wrap::wrap;
 
 /// Up to so many pairs all are shown; of more, those of the first cpu.
 const MOST_PAIRS: usize = 24;
 
 /// The table; nothing where no channel and no queue was measured.
-pub fn sends(map: &LinkMap, width: usize) -> Vec<Line> {
+pub fn sends(map: &LinkMap) -> Vec<StoryPart> {
     let is_send = |what: What| matches!(what, What::Channel { .. } | What::Queue { .. });
     let series: Vec<_> = map.series.iter().filter(|series| is_send(series.what)).collect();
     let Some(first) = series.first() else { return Vec::new() };
@@ -52,9 +52,7 @@ pub fn sends(map: &LinkMap, width: usize) -> Vec<Line> {
         grid.row(row);
     }
     let note = if all > MOST_PAIRS { "first cpu only; --format csv prints all" } else { "messages of 8 bytes" };
-    let mut lines = wrap(&Line::new().strong("Sends").plain("  ").faint(note), width, 2);
-    lines.extend(grid.fit(width).with_remark(width, 0));
-    lines
+    vec![Line::new().strong("Sends").plain("  ").faint(note).hanging(2), grid.into()]
 }
 
 fn title(what: What) -> &'static str {

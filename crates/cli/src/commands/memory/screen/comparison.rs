@@ -1,16 +1,16 @@
 //! What changed between two maps of memory.
 
+use corewise_machine::suggested_command;
 use corewise_model::memory::compare::MemoryChange;
 
 use super::some;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::count;
-use crate::draw::text::{Line, Screen};
-use crate::draw::wrap::wrap;
+use crate::draw::story::{Story, StoryRole};
+use crate::draw::text::Line;
 
-/// What changed between two maps.
-pub fn comparison(numbers: [i64; 2], changes: &[MemoryChange], width: usize) -> Screen {
-    let mut screen = Screen::new();
+/// Composes the story of what changed between two maps.
+pub fn comparison(numbers: [i64; 2], changes: &[MemoryChange]) -> Story {
     let [before, after] = numbers;
     let changed: Vec<&MemoryChange> = changes.iter().filter(|change| change.is_change).collect();
     let head = format!(
@@ -18,10 +18,12 @@ pub fn comparison(numbers: [i64; 2], changes: &[MemoryChange], width: usize) -> 
         changed.len(),
         count(changes.len(), "number")
     );
-    screen.block(wrap(&Line::new().strong(head), width, 2));
-    if changed.is_empty() {
-        return screen;
-    }
+    let told = Story::new(suggested_command::history_compare([before, after]))
+        .with(StoryRole::Answer, vec![Line::new().strong(head).hanging(2)]);
+    if changed.is_empty() { told } else { told.with(StoryRole::Evidence, vec![table(&changed).into()]) }
+}
+
+fn table(changed: &[&MemoryChange]) -> Grid {
     let columns = vec![
         Column::text("what", 0).shrinking_to(12),
         Column::text("cpus", 1).shrinking_to(6),
@@ -41,6 +43,5 @@ pub fn comparison(numbers: [i64; 2], changes: &[MemoryChange], width: usize) -> 
             Line::new().strong(change.effect.times()),
         ]);
     }
-    screen.block(grid.fit(width).with_remark(width, 0));
-    screen
+    grid
 }

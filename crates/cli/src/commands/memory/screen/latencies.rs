@@ -4,10 +4,9 @@ use corewise_model::memory::conclude::{Cost, MemoryConclusions};
 
 use super::heat::{self, Row, rows};
 use crate::draw::grid::{Column, Grid};
-use crate::draw::heat::depth::Depth;
 use crate::draw::number::{brief, decimal};
+use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
-use crate::draw::wrap::wrap;
 
 /// A table has a column for each of so many nodes; more make a heat map.
 const FEW_NODES: usize = 4;
@@ -39,7 +38,7 @@ fn alike(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
 }
 
 /// What each group of cpus pays for a load from each node.
-pub fn latencies(conclusions: &MemoryConclusions, depth: Depth, width: usize) -> Vec<Line> {
+pub fn latencies(conclusions: &MemoryConclusions) -> Vec<StoryPart> {
     let rows = alike(rows(conclusions));
     let Some(first) = rows.first() else { return Vec::new() };
     let only_distances = conclusions.costs.iter().all(|cost| cost.huge_ns.is_none()) && conclusions.levels.is_empty();
@@ -49,16 +48,16 @@ pub fn latencies(conclusions: &MemoryConclusions, depth: Depth, width: usize) ->
             .plain("  from cpus to each node's memory, as reported: 10 is the own; no latency was measured"),
         false => Line::new().strong("Latency").plain("  of a load from each node's memory, in huge pages"),
     };
-    let mut lines = wrap(&title, width, 2);
+    let mut lines = vec![title.hanging(2)];
     let many = (first.costs.len() > FEW_NODES).then(|| heat::latency(&rows)).flatten();
-    lines.extend(match &many {
-        Some(map) => map.lines(depth, width, MOST_ROWS),
-        None => table(&rows, only_distances, width),
+    let mark = if many.is_some() { "" } else { "~ " };
+    lines.push(match many {
+        Some(map) => StoryPart::drawing(move |width, depth| map.lines(depth, width, MOST_ROWS)),
+        None => table(&rows, only_distances).into(),
     });
     if conclusions.costs.iter().any(|cost| cost.predicted) {
-        let mark = if many.is_some() { "" } else { "~ " };
         let words = format!("  {mark}predicted from cells of the same distance, {}", error_words(conclusions));
-        lines.extend(wrap(&Line::new().faint(words), width, 2));
+        lines.push(Line::new().faint(words).hanging(2));
     }
     lines
 }
@@ -71,7 +70,7 @@ pub fn error_words(conclusions: &MemoryConclusions) -> String {
     )
 }
 
-fn table(rows: &[Row<'_>], only_distances: bool, width: usize) -> Vec<Line> {
+fn table(rows: &[Row<'_>], only_distances: bool) -> Grid {
     let costs = || rows.iter().flat_map(|row| &row.costs);
     let unit = if only_distances { "" } else { "ns" };
     let mut columns = vec![Column::text("cpus", 0).shrinking_to(8)];
@@ -101,5 +100,5 @@ fn table(rows: &[Row<'_>], only_distances: bool, width: usize) -> Vec<Line> {
         cells.extend(has_small.then(|| Line::new().plain(small)));
         grid.row(cells);
     }
-    grid.fit(width).with_remark(width, 2)
+    grid
 }

@@ -8,20 +8,19 @@ use corewise_model::memory::conclude::CpuLevels;
 use super::{interval, some};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{bytes, decimal};
+use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
-use crate::draw::wrap::wrap;
 
 /// A working set that costs more than this share of the farthest level lies in no cache.
 const AS_MEMORY: f64 = 0.7;
 
 /// A table of the levels of a cpu.
-pub fn level_lines(map: &MemoryMap, levels: &CpuLevels, width: usize) -> Vec<Line> {
+pub fn level_lines(map: &MemoryMap, levels: &CpuLevels) -> Vec<StoryPart> {
     let alike = if levels.alike.len() > 1 { format!(", which stands for {}", levels.alike) } else { String::new() };
     let title = Line::new().strong("Levels").plain(format!("  of cpu {}", levels.cpu)).faint(alike);
-    let mut lines = wrap(&title, width, 2);
     if levels.levels.is_empty() {
-        lines.push(Line::new().faint("  no working sets over which a load costs the same"));
-        return lines;
+        let nothing = Line::new().faint("  no working sets over which a load costs the same");
+        return vec![title.hanging(2), nothing.hanging(2)];
     }
     let columns = vec![
         Column::text("working set", 0),
@@ -54,8 +53,7 @@ pub fn level_lines(map: &MemoryMap, levels: &CpuLevels, width: usize) -> Vec<Lin
             Line::new().faint(reported),
         ]);
     }
-    lines.extend(grid.fit(width).with_remark(width, 2));
-    lines
+    vec![title.hanging(2), grid.into()]
 }
 
 /// "L2 2 MiB": the caches of a cpu that a working set of this size needs, and that no level before it had.

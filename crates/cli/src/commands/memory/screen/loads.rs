@@ -6,16 +6,17 @@ use corewise_model::memory::conclude::{Load, LoadPoint};
 use super::{interval, some};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::brief;
+use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
-use crate::draw::wrap::{glued, wrap};
+use crate::draw::wrap::glued;
 
 /// The width of the bar of the greatest load.
 const BAR: f64 = 20.0;
 
 /// A table of one node, with bars.
-pub fn load_lines(load: &Load, width: usize) -> Vec<Line> {
+pub fn load_lines(load: &Load) -> Vec<StoryPart> {
     let words = format!("  latency of cpu {} while {} read from node {}", load.cpu, cpus(&load.loaders), load.node);
-    let mut lines = wrap(&Line::new().strong("Under load").plain(glued(&words)), width, 2);
+    let title = Line::new().strong("Under load").plain(glued(&words));
     let columns = vec![
         Column::number("load", "GB/s", 0),
         Column::number("a load", "ns", 0).named("latency"),
@@ -34,12 +35,11 @@ pub fn load_lines(load: &Load, width: usize) -> Vec<Line> {
             Line::new().faint(bar).strong(knee),
         ]);
     }
-    lines.extend(grid.fit(width).with_remark(width, 2));
-    lines
+    vec![title.hanging(2), grid.into()]
 }
 
 /// The same for several nodes: a row each, with a small picture.
-pub fn loads_lines(loads: &[Load], width: usize) -> Vec<Line> {
+pub fn loads_lines(loads: &[Load]) -> Vec<StoryPart> {
     let rows: Vec<&Load> = loads.iter().filter(|load| !load.points.is_empty()).collect();
     if rows.is_empty() {
         return Vec::new();
@@ -67,9 +67,7 @@ pub fn loads_lines(loads: &[Load], width: usize) -> Vec<Line> {
     }
     let title =
         Line::new().strong("Under load").plain("  latency of one cpu while the others near the node read from it");
-    let mut lines = wrap(&title, width, 2);
-    lines.extend(grid.fit(width).with_remark(width, 2));
-    lines
+    vec![title.hanging(2), grid.into()]
 }
 
 /// "▁▁▁▂▂▃▅█": the latency of each load, from nothing to the greatest.

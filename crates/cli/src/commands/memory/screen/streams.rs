@@ -7,8 +7,8 @@ use corewise_model::stats::order::median;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::brief;
+use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
-use crate::draw::wrap::wrap;
 
 /// Groups of cpus whose streams differ by less than this share a row.
 const ALIKE: f64 = 0.1;
@@ -102,7 +102,7 @@ fn alike<'a>(map: &MemoryMap, conclusions: &'a MemoryConclusions) -> Vec<Alike<'
     rows
 }
 
-pub fn streams(map: &MemoryMap, conclusions: &MemoryConclusions, width: usize) -> Vec<Line> {
+pub fn streams(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<StoryPart> {
     let columns = vec![
         Column::text("who", 0).shrinking_to(8),
         Column::text("memory", 0),
@@ -130,7 +130,5 @@ pub fn streams(map: &MemoryMap, conclusions: &MemoryConclusions, width: usize) -
         ]);
     }
     let title = Line::new().strong("Bandwidth").plain("  of streams, one thread on each core or cpu");
-    let mut lines = wrap(&title, width, 2);
-    lines.extend(grid.fit(width).with_remark(width, 2));
-    lines
+    vec![title.hanging(2), grid.into()]
 }

@@ -7,6 +7,7 @@ use corewise_machine::placement::plan::{Candidate, Count, Plan};
 use crate::draw::machine::{headline, numbering};
 use crate::draw::number::{count, whole};
 use crate::draw::picture::wrap_lists;
+use crate::draw::story::lines;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::{unbroken, wrap};
 
@@ -20,7 +21,7 @@ const LARGEST_WHOLE: u128 = 999_999_999;
 /// The whole screen of a plan.
 pub fn screen(machine: &Machine, plan: &Plan, description: Option<&Description>, width: usize) -> Screen {
     let mut screen = Screen::new();
-    screen.extend(headline(machine, &[], width));
+    screen.extend(lines(&[headline(machine, &[])], width));
     screen.block(description.map_or_else(Vec::new, |description| numbering(description, width)));
     screen.block(candidates(plan, width));
     screen.block(wrap(&Line::new().plain(closing(plan)), width, 2));

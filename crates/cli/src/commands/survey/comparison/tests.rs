@@ -5,8 +5,9 @@ use corewise_model::compare::{Comparison, Estimate, FactChange, NumberChange, Qu
 use corewise_model::links::Relation;
 use insta::assert_snapshot;
 
-use super::screen;
+use super::story;
 use crate::draw::hostile;
+use crate::draw::story::forms::check_forms;
 
 fn changed() -> Comparison {
     let estimate = |median: f64| Estimate { median, low: median * 0.99, high: median * 1.01, count: 24, drift: 1.0 };
@@ -47,7 +48,7 @@ fn changed() -> Comparison {
 
 #[test]
 fn what_changed_stands_with_both_intervals() {
-    assert_snapshot!(screen(&changed(), (3, 7), 80).plain(), @r"
+    assert_snapshot!(story(&changed(), [3, 7]).at(80).plain(), @r"
     From survey 3 to survey 7
 
     cpus that are gone: 31
@@ -67,7 +68,7 @@ fn what_changed_stands_with_both_intervals() {
     apart than two surveys of one machine usually do, and further than it drifted in
     between.
     ");
-    assert_snapshot!(screen(&changed(), (3, 7), 40).plain(), @r"
+    assert_snapshot!(story(&changed(), [3, 7]).at(40).plain(), @r"
     From survey 3 to survey 7
 
     cpus that are gone: 31
@@ -93,7 +94,7 @@ fn what_changed_stands_with_both_intervals() {
     drifted in between.
     ");
     let nothing = Comparison { compared: 131, ..Comparison::default() };
-    assert_snapshot!(screen(&nothing, (3, 7), 80).plain(), @r"
+    assert_snapshot!(story(&nothing, [3, 7]).at(80).plain(), @r"
     From survey 3 to survey 7  these are different machines, or the machine's cpus
       have changed
 
@@ -110,7 +111,7 @@ fn what_changed_stands_with_both_intervals() {
 fn what_could_not_be_compared_is_not_called_unchanged() {
     let gap = Gap::new("p50, p99.9, frequency of cpus 0-3", "one of the surveys has too few rounds");
     let some = Comparison { same_machine: true, compared: 1, gaps: vec![gap], ..Comparison::default() };
-    assert_snapshot!(screen(&some, (3, 7), 80).plain(), @r"
+    assert_snapshot!(story(&some, [3, 7]).at(80).plain(), @r"
     From survey 3 to survey 7
 
     Nothing that could be compared changed beyond its uncertainty. Not compared:
@@ -123,7 +124,7 @@ fn what_could_not_be_compared_is_not_called_unchanged() {
       rounds).
     ");
     let none = Comparison { compared: 0, ..some };
-    let said = screen(&none, (3, 7), 200).plain();
+    let said = story(&none, [3, 7]).at(200).plain();
     assert!(said.contains("Cannot tell whether anything changed: no number could be compared (p50, p99.9,"), "{said}");
 }
 
@@ -136,7 +137,15 @@ fn no_fact_steers_or_hides() {
             (fact.before, fact.after) = (Some(names[0].clone()), Some(names[1].clone()));
             fact.what = names[2].clone();
         }
-        [40, 80].into_iter().for_each(|width| hostile::check_screen(&screen(&comparison, (3, 7), width), width));
+        hostile::check_story(&story(&comparison, [3, 7]));
         hostile::check_json(&comparison);
     }
+}
+
+#[test]
+fn every_sentence_is_in_every_form() {
+    let gaps = vec![Gap::new("links", "they were not measured")];
+    let other = Comparison { same_machine: false, gaps, ..changed() };
+    let nothing = Comparison { compared: 3, ..Comparison::default() };
+    [changed(), other, nothing].iter().for_each(|comparison| check_forms(&story(comparison, [3, 7])));
 }

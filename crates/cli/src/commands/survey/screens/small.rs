@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::{article, parts, quiet};
-use crate::commands::survey::screen::screen;
+use crate::commands::survey::story::story;
 use crate::draw::fabricated::*;
 use crate::draw::survey::Kept;
 
@@ -229,7 +229,7 @@ fn a_small_guest_in_colour() {
     let mut conclusions = nothing(&survey);
     let finding = ryzen_conclusions(&survey).findings.remove(0);
     conclusions.findings = vec![finding];
-    let styled = screen(&survey, &conclusions, &Kept::No, 80).styled();
+    let styled = story(&survey, &conclusions, &Kept::No, Vec::new()).at(80).styled();
     assert_snapshot!(styled.replace('\u{1b}', "␛"), @r"
     ␛[1mIntel Xeon␛[0m␛[2m · ␛[0m1 core, 2 cpus␛[2m · ␛[0mLinux 6.18.2␛[2m · ␛[0mKVM guest␛[2m · ␛[0m30 s, 8 rounds
 

@@ -11,6 +11,7 @@ use crate::draw::findings::numbered;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::machine::headline;
 use crate::draw::number::{ABSENT, decimal};
+use crate::draw::story::lines;
 use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::{unbroken, wrap};
@@ -23,7 +24,7 @@ const MOST_NAMES: usize = 4;
 /// The devices by where they are, what is doubtful about that, and what is worth changing.
 pub fn screen(machine: &Machine, devices: &[PlacedDevice<'_>], findings: &[Finding], width: usize) -> Screen {
     let mut screen = Screen::new();
-    screen.extend(headline(machine, &[], width));
+    screen.extend(lines(&[headline(machine, &[])], width));
     screen.block(table(machine, devices, width));
     screen.block(doubts(devices, width));
     screen.block(worth_changing(findings, width));
@@ -69,7 +70,7 @@ fn table(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<L
         grid.row(row(shown, device));
     }
     let mut lines = wrap(&Line::new().strong("Devices, by the cpus near them"), width, 2);
-    lines.extend(grid.fit(width).with_remark(width, 2));
+    lines.extend(grid.lines(width));
     if rows.len() > MOST_ROWS {
         let more = format!("  and {} more: --json has all", rows.len() - MOST_ROWS);
         lines.extend(wrap(&Line::new().faint(more), width, 2));
@@ -135,7 +136,7 @@ fn worth_changing(findings: &[Finding], width: usize) -> Vec<Line> {
     }
     let mut lines = vec![Line::new().strong("Worth changing")];
     for (index, finding) in findings.iter().enumerate() {
-        lines.extend(numbered(index + 1, finding, width));
+        lines.extend(crate::draw::story::lines(&numbered(index + 1, finding), width));
     }
     lines
 }

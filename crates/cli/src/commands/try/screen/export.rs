@@ -1,15 +1,12 @@
-//! An experiment for other programs: every run as a line, or the result as a table in Markdown.
+//! An experiment for other programs: every run as a line.
 
 use std::fmt::Write as _;
 
 use corewise_model::quantity::{MeasuredQuantity, QuantityUnit};
 use corewise_model::trial::{Metric, Outcome, Trial, metric_units};
 
-use super::gain::{gain, interval};
-use super::standings::{arrow, metric_name, value};
-use super::{Shown, besides, in_words, threads};
-use crate::draw::printable::named;
-use crate::draw::{csv as comma, markdown as mark};
+use super::Shown;
+use crate::draw::csv as comma;
 
 /// The names of a line's values.
 pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
@@ -17,13 +14,13 @@ pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,
                          used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads,guards,\
                          gigahertz_is_estimate,warm_up,unit";
 
-/// Every run as a line of comma-separated values, with a line of names (RFC 4180).
-pub fn csv(shown: Shown<'_>) -> String {
+/// Every run as a line of comma-separated values, with a line of names (RFC 4180); the caveats stand in the first run's last value.
+pub fn csv(shown: Shown<'_>, notes: &[String]) -> String {
     let mut text = NAMES.to_owned();
     for trial in shown.trials {
         let _ = write!(text, "\r\n{}", line(shown, trial));
     }
-    text
+    comma::with_notes(&text, notes)
 }
 
 /// A run as a line.
@@ -82,43 +79,4 @@ fn guards(shown: Shown<'_>, trial: &Trial, units: &[QuantityUnit]) -> String {
         format!("{}={}", guard.name, value.unwrap_or_default())
     };
     each.map(entry).collect::<Vec<_>>().join(";")
-}
-
-/// The verdict and the table, to be pasted where others read it.
-pub fn markdown(shown: Shown<'_>) -> String {
-    let mut text = format!("{}\n\n", mark::paragraph(&in_words(shown).to_plain()));
-    if let Some(report) = shown.threads {
-        return text + &threads::markdown(shown, &report.standing);
-    }
-    let _ = writeln!(
-        text,
-        "| placement | cpus | runs | {} | vs OS | | interval | verdict |\n|---|---|---:|---:|---:|---|---|---|",
-        mark::text(format!("median {}", metric_name(shown)).trim_end())
-    );
-    for standing in &shown.standing.arms {
-        let arm = &shown.experiment.arms[standing.arm];
-        let cpus = arm.cpus.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string);
-        let (against, ends) = standing
-            .effect
-            .as_ref()
-            .map_or((String::new(), String::new()), |effect| (gain(effect.estimate), interval(effect)));
-        let median = standing.median.map_or_else(String::new, |x| mark::text(&value(shown, x)));
-        let mark_of = arrow(&shown.experiment.policy, standing).to_plain();
-        let verdict = standing.verdict.map_or_else(String::new, |verdict| {
-            serde_json::to_value(verdict)
-                .ok()
-                .and_then(|value| Some(value.as_str()?.replace('-', " ")))
-                .unwrap_or_default()
-        });
-        let name = mark::text(&named(&arm.name));
-        let _ = writeln!(
-            text,
-            "| {name} | {cpus} | {} | {median} | {against} | {mark_of} | {ends} | {verdict} |",
-            standing.runs
-        );
-    }
-    for guard in besides::guards(shown) {
-        let _ = write!(text, "\n{}\n", mark::paragraph(&guard.to_plain()));
-    }
-    text.trim_end().to_owned()
 }

@@ -9,6 +9,7 @@ use corewise_model::trial::{Arm, ArmMemory, LOAD, Live, MEMORY_SIGN, Parts, REST
 use super::{Shown, in_a_shell};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::printable::named;
+use crate::draw::story::StoryPart;
 use crate::draw::suggestion::{self, in_shell};
 use crate::draw::text::Line;
 
@@ -44,7 +45,7 @@ pub fn started(shown: Shown<'_>) -> Vec<Line> {
 }
 
 /// The cpus and the memory policy of each role on each placement; nothing where no placement has roles.
-pub fn roles(shown: Shown<'_>, width: usize) -> Vec<Line> {
+pub fn roles(shown: Shown<'_>) -> Vec<StoryPart> {
     let (roles, arms) = (shown.experiment.workload.roles(), &shown.experiment.arms);
     if arms.iter().all(|arm| arm.roles.is_empty()) {
         return Vec::new();
@@ -59,7 +60,7 @@ pub fn roles(shown: Shown<'_>, width: usize) -> Vec<Line> {
         };
         grid.row(std::iter::once(Line::new().plain(named(&arm.name))).chain(roles.iter().map(of_role)).collect());
     }
-    grid.fit(width).with_remark(width, 0)
+    vec![grid.into()]
 }
 
 /// The lines, each part's in the order in which it is started.

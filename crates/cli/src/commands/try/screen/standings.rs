@@ -25,7 +25,7 @@ const LONGEST_UNIT: usize = 14;
 const LONGEST_SUFFIX: usize = 11;
 
 /// The table, the best first.
-pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
+pub fn standings(shown: Shown<'_>) -> Grid {
     let what = shown.experiment.policy.what;
     let of_what = match what {
         What::Typical => None,
@@ -35,6 +35,7 @@ pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
     let first = [
         Column::text("placement", 0).shrinking_to(shortest_name(shown)),
         Column::number("cpus", "", 6),
+        Column::text("cpu list", 0).for_documents(),
         Column::number(if shown.experiment.workload.live.is_some() { "slots" } else { "runs" }, "", 3),
         Column::number("median", metric_name(shown), 2),
     ];
@@ -50,7 +51,7 @@ pub fn standings(shown: Shown<'_>, width: usize) -> Vec<Line> {
     for standing in in_order(shown) {
         grid.row(row(shown, standing, reach));
     }
-    grid.fit(width).with_remark(width, 0)
+    grid
 }
 
 /// To how many columns names may be cut: placements of roles begin alike, and differ at their ends.
@@ -77,6 +78,10 @@ fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
     let plain = |text: String| Line::new().plain(text);
     let what = shown.experiment.policy.what;
     let cpus = arm.cpus.as_ref().map_or_else(String::new, |cpus| cpus.len().to_string());
+    let list = arm
+        .cpus
+        .as_ref()
+        .map_or_else(|| if arm.roles.is_empty() { "all".to_owned() } else { String::new() }, ToString::to_string);
     let (against, low_high, bar) = match &standing.effect {
         _ if standing.arm == 0 && what == What::Tail => (String::new(), String::new(), String::new()),
         _ if standing.arm == 0 => ("1.00".to_owned(), String::new(), String::new()),
@@ -88,6 +93,7 @@ fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
     let first = [
         if is_chosen { Line::new().strong(name) } else { plain(name) },
         plain(cpus),
+        plain(list),
         plain(standing.runs.to_string()),
         plain(standing.median.map_or_else(|| ABSENT.to_owned(), |x| value(shown, x))),
     ];

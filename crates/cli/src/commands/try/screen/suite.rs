@@ -1,24 +1,32 @@
 //! A suite's table: a row for each benchmark, columns for each placement, and the geometric means; below it the clocks.
 
 mod clock;
-pub mod page;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Write as _;
 
+use corewise_machine::suggested_command;
+use corewise_model::conducted::Conducted;
 use corewise_model::experiment::{ArmVerdict, MeanEffect};
+use corewise_model::suite::Suite;
 use corewise_model::suite::results::{Decided, Proven, Results, Row, RowResult};
+use corewise_model::trial::Experiment;
+use jiff::tz::TimeZone;
 
 use super::gain::{gain, interval, percent};
 use super::standings::{arrow, value};
 use super::{Shown, export, in_words};
+use crate::draw::csv as comma;
 use crate::draw::grid::{Column, Grid};
-use crate::draw::number::count;
+use crate::draw::machine::headline;
+use crate::draw::number::{count, when};
 use crate::draw::printable::{last_lines, named};
-use crate::draw::text::{Line, Screen, Tone};
-use crate::draw::wrap::{glued, wrap};
-use crate::draw::{csv as comma, markdown as mark};
+use crate::draw::story::StoryRole::{Answer, Context, Evidence, Notes};
+use crate::draw::story::{Story, paragraphs};
+use crate::draw::suggestion::words_in_shell;
+use crate::draw::text::{Line, Tone};
+use crate::draw::wrap::glued;
 
 /// So many lines of what failed are shown.
 const SHOWN_LINES: usize = 5;
@@ -33,14 +41,29 @@ fn proven_arrow(proven: Proven) -> Line {
     }
 }
 
-/// The whole screen.
-pub fn screen(shown: &Results<'_>, width: usize) -> Screen {
-    let mut screen = Screen::new();
-    screen.extend(sentences(shown).iter().flat_map(|line| wrap(line, width, 2)));
-    screen.block(table(shown, width));
-    screen.block(clock::table(shown, width));
-    screen.block(besides(shown).iter().flat_map(|line| wrap(line, width, 2)).collect());
-    screen
+/// Composes the story of the session of a suite.
+pub fn story(shown: &Results<'_>) -> Story {
+    let placements: Vec<String> = shown.arms.iter().skip(1).map(|arm| arm.name.clone()).collect();
+    let command = suggested_command::try_suite(&shown.suite.name, &placements);
+    Story::new(words_in_shell(command.words()))
+        .with(Answer, paragraphs(sentences(shown), 2))
+        .with_titled(Evidence, "Benchmarks", vec![table(shown).into()])
+        .with(Evidence, clock::table(shown))
+        .with(Notes, paragraphs(besides(shown), 2))
+}
+
+/// Composes the story of the session that these experiments are of, which have these numbers; `None` if they are no suite.
+pub fn stored_story(made: &[&(i64, Conducted)]) -> Option<Story> {
+    let experiments: Vec<&Experiment> = made.iter().map(|(_, made)| &made.experiment).collect();
+    let (suite, first) = (Suite::of_parts(&experiments)?, experiments.first()?);
+    let part = first.suite.as_ref()?;
+    let result =
+        |(number, made): &(i64, Conducted)| RowResult::of(made.experiment.clone(), made.trials.clone(), Some(*number));
+    let all = suite.benchmarks.iter().zip(made.iter().copied());
+    let rows: Vec<Row<'_>> = all.map(|(benchmark, made)| Row { benchmark, result: result(made) }).collect();
+    let shown = Results { suite: &suite, arms: &first.arms, policy: &part.policy, rows: &rows, installation: None };
+    let begun = format!("suite {}, begun {}", suite.name, when(part.begun_unix_ms, &TimeZone::system()));
+    Some(story(&shown).with(Context, vec![headline(&first.machine, &[begun])]))
 }
 
 /// The answer: one sentence over all, and a line for each placement.
@@ -116,9 +139,9 @@ fn verdict(shown: &Results<'_>) -> Line {
     }
 }
 
-fn table(shown: &Results<'_>, width: usize) -> Vec<Line> {
+fn table(shown: &Results<'_>) -> Grid {
     let mut columns = vec![
-        Column::text("", 0).shrinking_to(21),
+        Column::text("", 0).named("benchmark").shrinking_to(21),
         Column::number("runs", "", 4),
         Column::number(shown.arms[0].name.clone(), "", 3),
     ];
@@ -130,7 +153,7 @@ fn table(shown: &Results<'_>, width: usize) -> Vec<Line> {
     }
     let mut grid = Grid::new(columns);
     cells(shown).into_iter().for_each(|row| grid.row(row));
-    grid.fit(width).with_remark(width, 0)
+    grid
 }
 
 /// The table's rows: the name, the runs, the operating system's value, and three cells for each placement.
@@ -249,8 +272,8 @@ fn rate(shown: &Results<'_>) -> String {
     percent(shown.policy.error_rate)
 }
 
-/// Every run as a line of comma-separated values, its benchmark first.
-pub fn csv(shown: &Results<'_>) -> String {
+/// Every run as a line of comma-separated values, its benchmark first; the caveats stand in the first run's last value.
+pub fn csv(shown: &Results<'_>, notes: &[String]) -> String {
     let mut text = format!("category,benchmark,{}", export::NAMES);
     for row in shown.rows {
         let Some(tried) = row.tried() else { continue };
@@ -259,24 +282,5 @@ pub fn csv(shown: &Results<'_>) -> String {
             let _ = write!(text, "\r\n{category},{name},{}", export::line(Shown::alone(tried), trial));
         }
     }
-    text
-}
-
-/// The answer and the tables, to be pasted where others read it.
-pub fn markdown(shown: &Results<'_>) -> String {
-    let sentences: Vec<String> = sentences(shown).iter().map(|line| mark::paragraph(&line.to_plain())).collect();
-    let escaped = |name: &str| mark::text(&named(name));
-    let names = shown.arms[1..].iter().map(|arm| format!(" {} |", escaped(&arm.spoken())));
-    let mut text = format!("{}\n\n", sentences.join("\n\n"));
-    let _ = writeln!(text, "| benchmark | {} |{}", escaped(&shown.arms[0].name), names.collect::<String>());
-    let _ = writeln!(text, "|---|--:|{}", "---|".repeat(shown.arms.len() - 1));
-    for row in cells(shown) {
-        let words: Vec<String> = row.iter().map(|cell| mark::text(cell.to_plain().trim())).collect();
-        let is_heading = !row[0].to_plain().starts_with(' ');
-        let name = if is_heading { format!("**{}**", words[0]) } else { words[0].clone() };
-        let effects: String = words[3..].chunks(3).map(|cells| format!(" {} |", cells.join(" ").trim())).collect();
-        let _ = writeln!(text, "| {name} | {} |{effects}", words[2]);
-    }
-    let clocks = clock::markdown(shown).map_or_else(String::new, |table| format!("\n{table}"));
-    format!("{}\n{clocks}", text.trim_end()).trim_end().to_owned()
+    comma::with_notes(&text, notes)
 }

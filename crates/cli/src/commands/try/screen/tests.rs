@@ -12,7 +12,8 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::draw::fabricated::ryzen_9950x3d;
-use crate::draw::hostile;
+use crate::draw::story::forms::check_forms;
+use crate::draw::{hostile, markdown};
 
 /// An experiment on the 9950X3D, with the runs that it took.
 pub struct Made {
@@ -90,7 +91,7 @@ impl Made {
             threads: None,
             stored: Some(3),
         };
-        screen(shown, width).plain()
+        story(shown, Vec::new()).at(width).plain()
     }
 }
 
@@ -292,11 +293,37 @@ fn no_name_steers_hides_or_computes_in_any_form() {
             for Conducted { experiment, trials } in hostile::copies(&conducted) {
                 let (experiment, trials, standing) = (&experiment, &trials[..], &standing);
                 let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
-                [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(shown, width), width));
-                hostile::check_csv(&csv(shown));
-                hostile::check_markdown(&markdown(shown));
+                let told = story(shown, Vec::new());
+                hostile::check_story(&told);
+                hostile::check_csv(&csv(shown, &told.notes()));
                 hostile::check_json(experiment);
             }
+        }
+    }
+}
+
+/// All that can be said against runs, in every form.
+#[test]
+fn every_sentence_is_in_every_form() {
+    for gains in [[0.0, 0.88], [0.0, 0.0]] {
+        let Made { mut experiment, mut trials, .. } = made(&gains, &RunNoise::Typical, 42, 12);
+        let guard = Metric { name: "errors".into(), pattern: Some("x".into()), higher_is_better: true, reading: None };
+        experiment.workload.guards = vec![guard];
+        for trial in &mut trials {
+            trial.guards = vec![Some(1.5)];
+            trial.observed.others_busy = Some(0.8);
+            trial.observed.own_mask = Some(CpuSet::of(3));
+            trial.observed.left_behind = 1;
+            trial.repeats = 4;
+        }
+        trials[1].outcome = Outcome::Failed { why: "exit status 1".into(), output: "one\ntwo".into() };
+        let standing = standing(&experiment, &trials);
+        let (experiment, trials, standing) = (&experiment, &trials[..], &standing);
+        let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
+        let told = story(shown, vec![Line::new().faint("With this command this machine has 2 experiments.")]);
+        check_forms(&told);
+        for said in ["other programs used 80 % of the machine", "set its own cpus in", "left processes behind"] {
+            assert!(told.notes().iter().any(|note| note.contains(said)), "{said}: {:?}", told.notes());
         }
     }
 }
@@ -334,7 +361,8 @@ fn coarse_numbers_leave_an_arm_open_in_every_form() {
     ");
     let (experiment, trials, standing) = (&made.experiment, &made.trials[..], &made.standing);
     let shown = Shown { experiment, trials, standing, threads: None, stored: None };
-    assert!(markdown(shown).contains("| undecided |"), "{}", markdown(shown));
+    let text = markdown::story(&story(shown, Vec::new()), None);
+    assert!(text.contains("| numbers too coarse |"), "{text}");
     let json = serde_json::to_value(standing).unwrap();
     assert_eq!(json["arms"][1]["verdict"], "undecided");
     assert_eq!(json["arms"][2]["verdict"], "worse");

@@ -14,11 +14,22 @@ use corewise_model::trial::ThreadsReport;
 
 use super::Shown;
 use crate::draw::number::count;
+use crate::draw::story::{FigurePicture, StoryFigure, StoryPart};
 use crate::draw::text::Line;
 pub use answer::{apply, in_words};
-pub use chart::chart;
 pub use svg::svg;
-pub use table::{markdown, table};
+pub use table::table;
+
+/// How it scales, as a chart of characters and as a figure.
+pub fn scaling(shown: Shown<'_>, report: &ThreadsReport) -> Vec<StoryPart> {
+    let figure = svg(shown, report).map(|svg| StoryFigure {
+        name: "scaling",
+        title: "How it scales with threads".to_owned(),
+        caption: "Higher is better. The dashed line is a program that loses nothing to more threads.".to_owned(),
+        picture: FigurePicture::Svg(svg),
+    });
+    chart::chart(shown, report).into_iter().chain(figure.map(StoryPart::Figure)).collect()
+}
 
 /// How it scales, and how busy one thread is.
 pub fn law(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
 use corewise_model::suite::results::{Mean, Results, Row, RowResult, Tried};
@@ -9,10 +10,9 @@ use corewise_model::trial::Arm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::commands::r#try::document::printed;
-use crate::commands::r#try::screen::{Shown, suite};
-use crate::draw::text::Line;
-use crate::shell::document::ArtifactDocument;
+use crate::commands::r#try::screen::{Shown, story};
+use crate::draw::story::Story;
+use crate::shell::document::{ArtifactDocument, SentencesDocument};
 
 /// What `corewise try --suite --json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -22,8 +22,9 @@ pub struct SuiteDocument<'a> {
     schema: &'static str,
     /// The suite's name.
     suite: &'a str,
-    /// The answer in words, a sentence each.
-    sentences: Vec<String>,
+    /// The sentences of the screen and the page.
+    #[serde(flatten)]
+    sentences: SentencesDocument,
     /// How each benchmark is judged, unless its experiment says more.
     policy: &'a Policy,
     /// What was tried in each benchmark: the operating system's choice first.
@@ -36,7 +37,7 @@ pub struct SuiteDocument<'a> {
 
 impl<'a> SuiteDocument<'a> {
     /// The document of a suite.
-    pub fn new(shown: &'a Results<'a>) -> Self {
+    pub fn new(shown: &'a Results<'a>, story: &Story) -> Self {
         let entry = |row: &'a Row<'a>| SuiteEntry {
             name: &row.benchmark.name,
             category: &row.benchmark.category,
@@ -49,7 +50,7 @@ impl<'a> SuiteDocument<'a> {
         Self {
             schema: "corewise/suite/2",
             suite: &shown.suite.name,
-            sentences: suite::sentences(shown).iter().map(Line::to_plain).collect(),
+            sentences: SentencesDocument::new(story),
             policy: shown.policy,
             arms: shown.arms,
             benchmarks: shown.rows.iter().map(entry).collect(),
@@ -61,7 +62,8 @@ impl<'a> SuiteDocument<'a> {
 /// The experiment of a benchmark as it is stored.
 fn experiment<'a>(tried: &Tried) -> ArtifactDocument<'a, Conducted> {
     let made = Conducted { experiment: tried.experiment.clone(), trials: tried.trials.clone() };
-    printed(Cow::Owned(made), Shown::alone(tried))
+    let told = story(Shown::alone(tried), Vec::new());
+    ArtifactDocument::new(Cow::Owned(made.clone()), made.conclude(), &told, tried.stored)
 }
 
 /// A benchmark of a suite, and what came of it.

@@ -38,7 +38,7 @@ pub fn handlers(report: &Report, width: usize) -> Vec<Line> {
         grid.row(cells(one, report));
     }
     let mut lines = caption(width);
-    lines.extend(grid.fit(width).with_remark(width, 0));
+    lines.extend(grid.lines(width));
     if report.handlers.len() > told {
         lines.push(Line::new().faint(format!("and {}", count(report.handlers.len() - told, "other source"))));
     }
@@ -112,7 +112,7 @@ pub fn cpus(report: &Report, width: usize) -> Vec<Line> {
         ]);
     }
     let mut lines = wrap(&Line::new().strong("By cpu").plain("  ").faint("most time lost first"), width, 2);
-    lines.extend(grid.fit(width).with_remark(width, 0));
+    lines.extend(grid.lines(width));
     if cpus.len() > MOST_CPUS {
         lines.push(Line::new().faint(format!("and {}", count(cpus.len() - MOST_CPUS, "other cpu"))));
     }

@@ -30,7 +30,7 @@ pub fn instead(report: &Report, width: usize) -> Vec<Line> {
     }
     let text = format!("{}; what ran while one of its threads was runnable", times(report.preemptions));
     let mut lines = wrap(&Line::new().strong("Preempted").plain("  ").faint(glued(&text)), width, 2);
-    lines.extend(grid.fit(width).with_remark(width, 0));
+    lines.extend(grid.lines(width));
     lines.extend(rest(report.instead.get(told..).unwrap_or_default()));
     lines
 }

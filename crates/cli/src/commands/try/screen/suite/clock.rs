@@ -1,17 +1,14 @@
 //! A suite's second table: the clock rate and the power of each benchmark on each placement.
 
-use std::fmt::Write as _;
-
 use corewise_model::suite::results::{Medians, Results, Row, Tried};
 use corewise_model::trial::Trial;
 
 use crate::commands::r#try::screen::gain::gain;
 use crate::draw::grid::{Column, Grid};
-use crate::draw::markdown as mark;
 use crate::draw::number::{ABSENT, brief, decimal};
 use crate::draw::printable::named;
+use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
-use crate::draw::wrap::wrap;
 
 /// The cells of one benchmark or heading: its name, and of each placement the clock, its difference from that of the operating
 /// system's choice, and the power.
@@ -93,10 +90,10 @@ fn arms(tried: &Tried, arms: usize, has: Has) -> Vec<[String; 3]> {
 }
 
 /// The table with its title; nothing where there is nothing to tell.
-pub fn table(shown: &Results<'_>, width: usize) -> Vec<Line> {
+pub fn table(shown: &Results<'_>) -> Vec<StoryPart> {
     let has = Has::of(shown);
     let Some(title) = has.title() else { return Vec::new() };
-    let mut columns = vec![Column::text("", 0).shrinking_to(16)];
+    let mut columns = vec![Column::text("", 0).named("benchmark").shrinking_to(16)];
     for (arm, described) in shown.arms.iter().enumerate() {
         let name = named(&described.spoken());
         let unit = if arm > 0 { "GHz    vs OS" } else { "GHz" };
@@ -116,30 +113,5 @@ pub fn table(shown: &Results<'_>, width: usize) -> Vec<Line> {
         grid.row(std::iter::once(name).chain(cells).collect());
     }
     let remark = if is_estimated(shown) { "medians; ~ is estimated, not counted" } else { "medians" };
-    let mut lines = wrap(&Line::new().strong(title).plain("  ").faint(remark), width, 2);
-    lines.extend(grid.fit(width).with_remark(width, 0));
-    lines
-}
-
-/// The table in Markdown; nothing where there is nothing to tell.
-pub fn markdown(shown: &Results<'_>) -> Option<String> {
-    let has = Has::of(shown);
-    let title = has.title()?;
-    let escaped = |name: &str| mark::text(&named(name));
-    let names = shown.arms.iter().map(|arm| format!(" {} |", escaped(&arm.spoken())));
-    let mut text = format!("{title} (GHz, vs OS, W)\n\n| benchmark |{}\n", names.collect::<String>());
-    let _ = write!(text, "|---|{}", "--:|".repeat(shown.arms.len()));
-    for Cells { name, arms } in rows(shown, has) {
-        let words = name.to_plain();
-        let name = escaped(words.trim());
-        let name = if words.starts_with(' ') { name } else { format!("**{name}**") };
-        let cells = arms.iter().map(|[clock, against, watts]| {
-            let power = if watts.is_empty() { String::new() } else { format!("{watts} W") };
-            let told: Vec<&str> =
-                [clock, against, &power].into_iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
-            format!(" {} |", told.join(" · "))
-        });
-        let _ = write!(text, "\n| {name} |{}", cells.collect::<String>());
-    }
-    Some(text)
+    vec![Line::new().strong(title).plain("  ").faint(remark).hanging(2), grid.into()]
 }

@@ -58,6 +58,15 @@ fn a_winner_of_slots_is_applied_to_what_runs_and_to_what_will() {
 }
 
 #[test]
+fn every_sentence_about_slots_is_in_every_form() {
+    for kind in [Kind::Rate, Kind::CpuTime] {
+        let Made { experiment, trials, standing } = &of_slots(&[0.1, -0.1], kind);
+        let shown = Shown { experiment, trials, standing, threads: None, stored: Some(3) };
+        check_forms(&story(shown, Vec::new()));
+    }
+}
+
+#[test]
 fn a_proxy_is_called_one() {
     let screen = of_slots(&[0.1], Kind::CpuTime).at(100).replace('\n', " ");
     assert!(screen.contains("is a proxy"), "{screen}");
@@ -69,6 +78,6 @@ fn no_text_of_running_processes_steers() {
     for Conducted { experiment, trials } in hostile::copies(&Conducted { experiment, trials }) {
         let shown =
             Shown { experiment: &experiment, trials: &trials, standing: &standing, threads: None, stored: Some(3) };
-        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(shown, width), width));
+        hostile::check_story(&story(shown, Vec::new()));
     }
 }

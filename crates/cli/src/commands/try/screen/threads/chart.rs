@@ -7,6 +7,7 @@ use super::table::times;
 use crate::commands::r#try::screen::Shown;
 use crate::draw::number::ABSENT;
 use crate::draw::printable::named;
+use crate::draw::story::StoryPart;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{unbroken, wrap};
 
@@ -23,12 +24,19 @@ const IDEAL: char = '│';
 /// The ideal is beyond the chart's edge.
 const BEYOND: char = '›';
 
-/// The chart with its title and legend; nothing for one number of threads, and where there is no room.
-pub fn chart(shown: Shown<'_>, report: &ThreadsReport, width: usize) -> Vec<Line> {
-    let Some(scaling) = Scaling::of(shown, report).filter(|_| width >= NARROWEST) else { return Vec::new() };
-    let labels = Labels::of(&scaling);
-    let bars = Bars { scaling: &scaling, cells: width - labels.width(), highest: scaling.highest() };
-    let mut lines = wrap(&title(shown, &scaling), width, 2);
+/// The chart with its title and legend; nothing for one number of threads, and if there is no room.
+pub fn chart(shown: Shown<'_>, report: &ThreadsReport) -> Option<StoryPart> {
+    let scaling = Scaling::of(shown, report)?;
+    let title = title(shown, &scaling);
+    Some(StoryPart::drawing(
+        move |width, _| if width < NARROWEST { Vec::new() } else { drawn(&scaling, &title, width) },
+    ))
+}
+
+fn drawn(scaling: &Scaling, title: &Line, width: usize) -> Vec<Line> {
+    let labels = Labels::of(scaling);
+    let bars = Bars { scaling, cells: width - labels.width(), highest: scaling.highest() };
+    let mut lines = wrap(title, width, 2);
     let mut before = None;
     for point in &scaling.points {
         let is_first = before.replace(point.cell.threads) != Some(point.cell.threads);

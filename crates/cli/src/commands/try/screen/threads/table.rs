@@ -1,7 +1,5 @@
 //! The table: a row a number of threads, a column for each way to place them.
 
-use std::fmt::Write as _;
-
 use corewise_model::experiment::{ArmStanding, Cell, CellStanding, ThreadsStanding, Verdict};
 use corewise_model::trial::Experiment;
 
@@ -14,7 +12,7 @@ use crate::draw::text::{Line, Tone};
 
 /// The table, the fewest threads first. "Speed-up" is against the fewest threads of the column, "against N" against the
 /// reference, "against OS" pinned against not at the same number of threads.
-pub fn table(shown: Shown<'_>, standing: &ThreadsStanding, width: usize) -> Vec<Line> {
+pub fn table(shown: Shown<'_>, standing: &ThreadsStanding) -> Grid {
     let [first, other] = names(standing);
     let mut grid = Grid::new(vec![
         Column::number("threads", "", 0),
@@ -32,7 +30,7 @@ pub fn table(shown: Shown<'_>, standing: &ThreadsStanding, width: usize) -> Vec<
     for threads in counts(standing) {
         grid.row(Row::of(standing, threads).cells(shown, standing));
     }
-    grid.fit(width).with_remark(width, 0)
+    grid
 }
 
 /// The titles of the columns.
@@ -119,30 +117,4 @@ fn compared(experiment: &Experiment, arm: Option<&ArmStanding>) -> [Line; 3] {
         Some(effect) => [text(gain(effect.estimate)), arrow(&experiment.policy, arm), text(interval(effect))],
         None => [text(ABSENT.to_owned()), arrow(&experiment.policy, arm), Line::new()],
     }
-}
-
-/// The table, to be pasted where others read it.
-pub fn markdown(shown: Shown<'_>, standing: &ThreadsStanding) -> String {
-    let [first, _] = names(standing);
-    let mut text = format!(
-        "| threads | {first} | speed-up | against {} | interval | pinned | speed-up | against OS | interval |\n\
-         |---:|---:|---:|---:|---|---:|---:|---:|---|\n",
-        standing.reference
-    );
-    for threads in counts(standing) {
-        let cells = Row::of(standing, threads).cells(shown, standing);
-        let words: Vec<String> = cells.iter().map(Line::to_plain).collect();
-        let [count, first, gained, against, arrow, low_high, second, gained_too, pinned, arrow_too, low_high_too] =
-            &words[..]
-        else {
-            continue;
-        };
-        let _ = writeln!(
-            text,
-            "| {count} | {first} | {gained} | {} | {low_high} | {second} | {gained_too} | {} | {low_high_too} |",
-            format!("{against} {arrow}").trim(),
-            format!("{pinned} {arrow_too}").trim(),
-        );
-    }
-    text.trim_end().to_owned()
 }

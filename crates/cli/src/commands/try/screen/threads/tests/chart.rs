@@ -7,11 +7,13 @@ use insta::assert_snapshot;
 
 use super::{BOTH, Made, Truth, USUAL, cells, lawful, made};
 use crate::commands::r#try::screen::threads::chart::chart;
+use crate::draw::heat::depth::Depth;
 use crate::draw::text::Line;
 
 impl Made {
     fn chart(&self, width: usize) -> String {
-        let lines = chart(self.shown(), &self.report, width);
+        let chart = chart(self.shown(), &self.report);
+        let lines = chart.map_or_else(Vec::new, |chart| chart.lines(width, Depth::NoColour));
         lines.iter().map(Line::to_plain).collect::<Vec<_>>().join("\n")
     }
 

@@ -8,7 +8,7 @@ use corewise_model::trial::Metric;
 use super::chart::{COUNTS, NEAR};
 use super::{BOTH, Made, Truth, USUAL, cells, made};
 use crate::commands::r#try::screen::threads::svg::svg;
-use crate::commands::r#try::screen::{csv, markdown, screen};
+use crate::commands::r#try::screen::{csv, story};
 use crate::draw::hostile;
 
 impl Made {
@@ -94,8 +94,8 @@ fn no_name_steers_or_hides_in_any_form() {
     for Conducted { experiment, trials } in [made, rated].iter().flat_map(hostile::copies) {
         let made = Made { experiment, trials, standing: standing.clone(), report: report.clone() };
         hostile::check_xml(&made.picture());
-        [40, 80, 140].into_iter().for_each(|width| hostile::check_screen(&screen(made.shown(), width), width));
-        hostile::check_csv(&csv(made.shown()));
-        hostile::check_markdown(&markdown(made.shown()));
+        let told = story(made.shown(), Vec::new());
+        hostile::check_story(&told);
+        hostile::check_csv(&csv(made.shown(), &told.notes()));
     }
 }

@@ -1,93 +1,20 @@
-//! An experiment on a page: the answer first, then its table, every run over time, and what each block says.
+//! Figures of an experiment: what each placement changes, every run over time, and what each block says.
 
 use std::collections::BTreeMap;
 
 use corewise_model::experiment::{ArmStanding, What};
-use corewise_model::trial::{Outcome, Source, Trial};
+use corewise_model::trial::{Outcome, Trial};
 
-use super::{Shown, again, apply, besides, checks, in_words, parts, standings, table, threads};
-use crate::draw::number::{brief, duration, when};
-use crate::draw::page::{Block, Figure, Story, WIDTH};
+use super::Shown;
+use crate::draw::number::brief;
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::printable::{named, printable};
-use crate::draw::suggestion::words_in_shell;
-use crate::draw::text::Line;
-use jiff::tz::TimeZone;
+use crate::draw::story::StoryFigure;
 
 /// The differences of so many candidates can be distinguished in one figure: the best.
 const MOST_DIFFERENCES: usize = 3;
 /// Values that are so many times apart are drawn on a scale of ratios.
 const WIDE: f64 = 8.0;
-
-/// What stands below the table.
-const MARKS: &str = "↑ better and ↓ worse, proven, by the margin or more; ≈ proven to be less than the margin; ? not proven. An end that is … \
-                     needs more runs.";
-
-/// What a page says of an experiment; `others` are the other experiments on the same command.
-pub fn story(shown: Shown<'_>, others: Vec<Line>) -> Story {
-    let experiment = shown.experiment;
-    let machine = crate::draw::machine::headline(
-        &experiment.machine,
-        &[format!("begun {}", when(experiment.started_unix_ms, &TimeZone::system()))],
-        WIDTH,
-    );
-    let command = Line::new().plain("Tried: ").strong(words_in_shell(&experiment.workload.command));
-    let heading = |text: &str| vec![Line::new().strong(text)];
-    let mut evidence = Vec::new();
-    match shown.threads {
-        Some(report) => {
-            evidence
-                .push(Block::Lines([heading("Numbers of threads"), table(shown, &report.standing, WIDTH)].concat()));
-            evidence.extend(threads::svg(shown, report).map(|svg| {
-                Block::Figure(Figure {
-                    name: "scaling",
-                    title: "How it scales with threads".to_owned(),
-                    caption: "Higher is better. The dashed line is a program that loses nothing to more threads."
-                        .to_owned(),
-                    svg,
-                })
-            }));
-            evidence.push(Block::Lines(threads::law(shown, report)));
-            evidence.extend(runs(shown).map(Block::Figure));
-        }
-        None => {
-            evidence.extend(effects(shown).map(Block::Figure));
-            evidence.push(Block::Lines([heading("Placements"), standings(shown, WIDTH), how_to_read(shown)].concat()));
-            let roles = parts::roles(shown, WIDTH);
-            evidence.extend((!roles.is_empty()).then(|| Block::Lines([heading("Roles"), roles].concat())));
-            evidence.extend([runs(shown), differences(shown)].into_iter().flatten().map(Block::Figure));
-        }
-    }
-    Story {
-        head: [machine, vec![command], running(shown).into_iter().collect(), parts::started(shown)].concat(),
-        answer: [vec![in_words(shown)], apply(shown)].concat(),
-        evidence,
-        besides: [besides::lines(shown), checks::lines(shown), others].concat(),
-        command: again::command(shown),
-    }
-}
-
-fn how_to_read(shown: Shown<'_>) -> Vec<Line> {
-    let is_ratio = shown.is_time() && shown.experiment.policy.what != What::Tail;
-    let of_time =
-        is_ratio.then(|| Line::new().faint("+25 % means that a run takes 1.25 times as long with the OS default."));
-    std::iter::once(Line::new().faint(MARKS)).chain(of_time).collect()
-}
-
-/// Which running processes were placed, and where their numbers come from.
-fn running(shown: Shown<'_>) -> Option<Line> {
-    let live = shown.experiment.workload.live.as_ref()?;
-    let processes = live.processes.iter().map(|process| format!("process {}", process.id));
-    let all: Vec<String> = processes.chain(live.matches.iter().map(|text| named(text))).collect();
-    let line = Line::new().plain("Placed while they ran: ").strong(all.join(", "));
-    let line = line.plain(format!(", in slots of {}; ", duration(live.slot_s * 1e9)));
-    let name = named(&shown.experiment.workload.metric.name);
-    Some(match &live.source {
-        Source::Command(command) => line.plain(format!("{name} from the output of ")).strong(named(command)),
-        Source::Page(address) => line.plain(format!("{name} from ")).strong(named(address)),
-        Source::Kernel => line.plain(format!("{name} from the kernel")),
-    })
-}
 
 /// The candidates that have an estimate, the best first.
 fn candidates(shown: Shown<'_>) -> Vec<&ArmStanding> {
@@ -106,7 +33,7 @@ fn name(shown: Shown<'_>, arm: usize) -> String {
 }
 
 /// The effect of each candidate with its interval, beside where nothing changes and where it begins to matter.
-fn effects(shown: Shown<'_>) -> Option<Figure> {
+pub fn effects(shown: Shown<'_>) -> Option<StoryFigure> {
     let what = shown.experiment.policy.what;
     let arms = candidates(shown);
     let value = |effect: f64| if what == What::Tail { 100.0 * effect } else { 100.0 * (effect.exp() - 1.0) };
@@ -145,14 +72,12 @@ fn effects(shown: Shown<'_>) -> Option<Figure> {
         across_rules: vec![(0.0, "equal".to_owned()), (value(margin), "margin".to_owned())],
         ..Plot::default()
     };
-    Some(Figure {
-        name: "effects",
-        title: plot.title.clone(),
-        caption: "To the right is better. An interval that lies wholly right of “equal” is proven to be better, and worth a change where the \
-                  estimate is beyond “margin”; one that goes on to the edge has no end yet: that takes more runs."
-            .to_owned(),
-        svg: plot.svg()?,
-    })
+    StoryFigure::from_plot(
+        "effects",
+        plot,
+        "To the right is better. An interval that lies wholly right of “equal” is proven to be better, and worth a change where the \
+                  estimate is beyond “margin”; one that goes on to the edge has no end yet: that takes more runs.",
+    )
 }
 
 /// The runs of an arm that count, with their value; nothing where one failed.
@@ -165,7 +90,7 @@ fn values<'a>(shown: Shown<'a>, arm: usize) -> impl Iterator<Item = (&'a Trial, 
 }
 
 /// Every run over time: drift, modes and outliers are seen here.
-fn runs(shown: Shown<'_>) -> Option<Figure> {
+pub fn runs(shown: Shown<'_>) -> Option<StoryFigure> {
     let arms: Vec<usize> = match shown.threads {
         Some(_) => (0..shown.experiment.arms.len()).collect(),
         None => std::iter::once(0).chain(candidates(shown).iter().map(|arm| arm.arm)).collect(),
@@ -202,18 +127,16 @@ fn runs(shown: Shown<'_>) -> Option<Figure> {
         series: arms.iter().map(series).collect(),
         ..Plot::default()
     };
-    Some(Figure {
-        name: "runs",
-        title: plot.title.clone(),
-        caption: "A dot for each run that counts, a cross for one that failed. Dots that rise or fall together are drift of the machine, which \
-                  blocks cancel; two bands of one placement are two modes of the program."
-            .to_owned(),
-        svg: plot.svg()?,
-    })
+    StoryFigure::from_plot(
+        "runs",
+        plot,
+        "A dot for each run that counts, a cross for one that failed. Dots that rise or fall together are drift of the machine, which \
+                  blocks cancel; two bands of one placement are two modes of the program.",
+    )
 }
 
 /// What each block says of the best candidates: the differences that everything is computed from.
-fn differences(shown: Shown<'_>) -> Option<Figure> {
+pub fn differences(shown: Shown<'_>) -> Option<StoryFigure> {
     let metric = &shown.experiment.workload.metric;
     let judged = |arm: usize| -> BTreeMap<u32, f64> {
         values(shown, arm).filter_map(|(trial, value)| Some((trial.block, metric.judged(value?)?))).collect()
@@ -242,11 +165,9 @@ fn differences(shown: Shown<'_>) -> Option<Figure> {
         up_rules: vec![(0.0, "equal".to_owned())],
         ..Plot::default()
     };
-    Some(Figure {
-        name: "differences",
-        title: plot.title.clone(),
-        caption: "Above “equal” the placement was better in that block. The verdict rests on these differences alone."
-            .to_owned(),
-        svg: plot.svg()?,
-    })
+    StoryFigure::from_plot(
+        "differences",
+        plot,
+        "Above “equal” the placement was better in that block. The verdict rests on these differences alone.",
+    )
 }

@@ -1,0 +1,34 @@
+//! The story of a survey: the machine, its cpus in numbers, its links, and what all that means.
+
+use corewise_model::Survey;
+use corewise_model::survey::conclude::Conclusions;
+use corewise_model::survey::conclude::rows::rows;
+
+use super::activity::{activity, sources};
+use super::heatmap;
+use crate::draw::findings::findings;
+use crate::draw::latency::{figures, latency};
+use crate::draw::machine::{FEW_OBJECTS, picture};
+use crate::draw::stalls;
+use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
+use crate::draw::story::{Story, StoryPart, paragraphs};
+use crate::draw::suggestion::{again, budget_of, words_in_shell};
+use crate::draw::survey::{Kept, foot, head};
+use crate::draw::text::Line;
+
+/// Composes the story of a survey; `memory` is a line on what the latest map of memory shows.
+pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept, memory: Vec<Line>) -> Story {
+    let rows = rows(survey, conclusions);
+    let machine = survey.machine.clone();
+    Story::new(words_in_shell(again(survey, &budget_of(survey)).words()))
+        .with(Head, head(survey, kept))
+        .with(Evidence, vec![StoryPart::drawing(move |width, _| picture(&machine, width, FEW_OBJECTS))])
+        .with(Evidence, figures(&rows))
+        .with(Evidence, latency(survey, &rows))
+        .with(Evidence, activity(&rows))
+        .with(Evidence, sources(&rows))
+        .with(Evidence, stalls::causes(survey))
+        .with(Evidence, heatmap::links(survey))
+        .with(Answer, findings(survey, conclusions))
+        .with(Notes, [foot(survey, kept), paragraphs(memory, 2)].concat())
+}

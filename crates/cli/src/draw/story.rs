@@ -1,0 +1,316 @@
+//! A result in sentences, tables and figures, without a width: the terminal, pages, Markdown, and the notes in JSON and CSV are renderings of it.
+
+#[cfg(test)]
+pub mod forms;
+
+use std::fmt;
+use std::rc::Rc;
+
+use super::grid::Grid;
+use super::heat::depth::Depth;
+use super::heat::{HeatMap, SvgText};
+use super::plot::Plot;
+use super::text::{Line, Screen, Tone};
+use super::wrap::wrap;
+
+/// A label that is wider than this stands alone where few columns are left beside it.
+const DEEP: usize = 10;
+/// Columns that are few.
+const FEW_COLUMNS: usize = 20;
+
+/// All that is said of one result, in the order of the terminal.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    /// Its blocks.
+    pub blocks: Vec<StoryBlock>,
+    /// The command that makes the result again.
+    pub command: String,
+}
+
+/// Purpose of a block: it decides where each form shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoryRole {
+    /// What the result is of, and what to know before the first number.
+    Head,
+    /// What the reader of a terminal has just typed: left out there.
+    Context,
+    /// The answer, and the commands that apply it.
+    Answer,
+    /// What the answer rests on.
+    Evidence,
+    /// Evidence that a terminal has no room for: left out there.
+    Details,
+    /// Caveats, gaps, checks, seeds.
+    Notes,
+}
+
+/// Parts that belong together: a paragraph or two, or a table under its caption.
+#[derive(Clone, Debug)]
+pub struct StoryBlock {
+    /// Its purpose.
+    pub role: StoryRole,
+    /// Its heading in documents, where the terminal needs none.
+    pub title: Option<&'static str>,
+    /// Its parts.
+    pub parts: Vec<StoryPart>,
+}
+
+/// A sentence, a table or a figure.
+#[derive(Clone, Debug)]
+pub enum StoryPart {
+    /// A paragraph; on the terminal its lines after the first begin with `hanging` spaces.
+    Sentence {
+        /// The text.
+        line: Line,
+        /// The spaces.
+        hanging: usize,
+    },
+    /// An advice and the command to type, on one line if both fit.
+    Step {
+        /// The advice.
+        advice: Line,
+        /// The command.
+        command: Line,
+    },
+    /// A table.
+    Table(Grid),
+    /// How to read a table; only in documents.
+    Legend(Line),
+    /// A figure; only in documents.
+    Figure(StoryFigure),
+    /// A picture of characters; only on the terminal.
+    Drawing(StoryDrawing),
+}
+
+/// A picture that says how it is read, and how it is made again.
+#[derive(Clone, Debug)]
+pub struct StoryFigure {
+    /// Its name among the figures of its result, as a part of a file's name: "runs".
+    pub name: &'static str,
+    /// What it shows.
+    pub title: String,
+    /// How to read it.
+    pub caption: String,
+    /// The picture.
+    pub picture: FigurePicture,
+}
+
+/// A picture before it is drawn.
+#[derive(Clone, Debug)]
+pub enum FigurePicture {
+    /// A plot.
+    Plot(Box<Plot>),
+    /// A heat map with its texts.
+    Heat(Box<HeatMap>, SvgText),
+    /// A drawn picture, as an SVG document of its own.
+    Svg(String),
+}
+
+/// Draws a picture of characters at a width, in the colours that there are.
+#[derive(Clone)]
+pub struct StoryDrawing(Rc<dyn Fn(usize, Depth) -> Vec<Line>>);
+
+impl fmt::Debug for StoryDrawing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("StoryDrawing")
+    }
+}
+
+impl Story {
+    /// A story of nothing yet, of a result that a command makes again.
+    pub fn new(command: impl Into<String>) -> Self {
+        Self { blocks: Vec::new(), command: command.into() }
+    }
+
+    /// Adds a block; nothing if it has no part.
+    #[must_use]
+    pub fn with(self, role: StoryRole, parts: Vec<StoryPart>) -> Self {
+        self.with_block(StoryBlock { role, title: None, parts })
+    }
+
+    /// Adds a block under a heading that only documents show.
+    #[must_use]
+    pub fn with_titled(self, role: StoryRole, title: &'static str, parts: Vec<StoryPart>) -> Self {
+        self.with_block(StoryBlock { role, title: Some(title), parts })
+    }
+
+    fn with_block(mut self, block: StoryBlock) -> Self {
+        if !block.parts.is_empty() {
+            self.blocks.push(block);
+        }
+        self
+    }
+
+    /// The parts of all blocks with one of these roles, in order.
+    pub fn parts(&self, roles: &[StoryRole]) -> Vec<&StoryPart> {
+        self.blocks.iter().filter(|block| roles.contains(&block.role)).flat_map(|block| &block.parts).collect()
+    }
+
+    /// The blocks of evidence.
+    pub fn evidence(&self) -> impl Iterator<Item = &StoryBlock> {
+        self.blocks.iter().filter(|block| matches!(block.role, StoryRole::Evidence | StoryRole::Details))
+    }
+
+    /// Its figures.
+    pub fn figures(&self) -> impl Iterator<Item = &StoryFigure> {
+        self.blocks.iter().flat_map(StoryBlock::figures)
+    }
+
+    /// The screen of a terminal.
+    pub fn screen(&self, width: usize, depth: Depth) -> Screen {
+        let mut screen = Screen::new();
+        let is_left_out = |block: &&StoryBlock| matches!(block.role, StoryRole::Context | StoryRole::Details);
+        for block in self.blocks.iter().filter(|block| !is_left_out(block)) {
+            screen.block(block.parts.iter().flat_map(|part| part.lines(width, depth)).collect());
+        }
+        screen
+    }
+
+    /// The screen of a terminal of so many columns without colours.
+    #[cfg(test)]
+    pub fn at(&self, width: usize) -> Screen {
+        self.screen(width, Depth::NoColour)
+    }
+
+    /// The sentences of the answer.
+    pub fn sentences(&self) -> Vec<String> {
+        self.said(&[StoryRole::Answer], |line| !line.is_heading() && !line.is_verbatim())
+    }
+
+    /// The commands that apply the answer, or go on with the result.
+    pub fn commands(&self) -> Vec<String> {
+        self.said(&[StoryRole::Answer], Line::is_verbatim)
+    }
+
+    /// What to know besides the answer: of what the result is, caveats, gaps and checks.
+    pub fn notes(&self) -> Vec<String> {
+        self.said(&[StoryRole::Head, StoryRole::Notes], |_| true)
+    }
+
+    /// The sentences of blocks with one of these roles, without their places on the screen.
+    fn said(&self, roles: &[StoryRole], is_wanted: impl Fn(&Line) -> bool) -> Vec<String> {
+        let sentences = self.parts(roles).into_iter().filter_map(StoryPart::sentence).filter(is_wanted);
+        sentences.map(|line| line.to_plain().trim_start().to_owned()).collect()
+    }
+}
+
+impl StoryPart {
+    /// A drawing by a function of the width and the colours.
+    pub fn drawing(draw: impl Fn(usize, Depth) -> Vec<Line> + 'static) -> Self {
+        Self::Drawing(StoryDrawing(Rc::new(draw)))
+    }
+
+    /// Its lines on a terminal.
+    pub fn lines(&self, width: usize, depth: Depth) -> Vec<Line> {
+        match self {
+            Self::Sentence { line, hanging } => {
+                let is_too_deep = *hanging > DEEP && hanging + FEW_COLUMNS > width;
+                wrap(line, width, if is_too_deep { 2 } else { *hanging })
+            }
+            Self::Step { advice, command } => {
+                let together = advice.clone().plain("  ").then(command.clone());
+                if together.width() <= width {
+                    return vec![together];
+                }
+                let apart = Line::new().plain("        ").then(command.clone());
+                [wrap(advice, width, 4), wrap(&apart, width, 8)].concat()
+            }
+            Self::Table(grid) => grid.lines(width),
+            Self::Drawing(StoryDrawing(draw)) => draw(width, depth),
+            Self::Legend(_) | Self::Figure(_) => Vec::new(),
+        }
+    }
+
+    /// The text of a sentence or a step.
+    fn sentence(&self) -> Option<Line> {
+        match self {
+            Self::Sentence { line, .. } => Some(line.clone()).filter(|line| !line.to_plain().is_empty()),
+            Self::Step { advice, command } => Some(advice.clone().plain("  ").then(command.clone())),
+            _ => None,
+        }
+    }
+}
+
+impl From<Grid> for StoryPart {
+    fn from(grid: Grid) -> Self {
+        Self::Table(grid)
+    }
+}
+
+impl StoryFigure {
+    /// The figure of a plot; `None` if nothing can be drawn.
+    pub fn from_plot(name: &'static str, plot: Plot, caption: &str) -> Option<Self> {
+        let (title, is_drawn) = (plot.title.clone(), plot.is_drawn());
+        let picture = FigurePicture::Plot(Box::new(plot));
+        is_drawn.then(|| Self { name, title, caption: caption.to_owned(), picture })
+    }
+
+    /// The picture as an SVG document of its own.
+    pub fn svg(&self) -> String {
+        match &self.picture {
+            FigurePicture::Plot(plot) => plot.svg().unwrap_or_default(),
+            FigurePicture::Heat(map, text) => map.svg(text),
+            FigurePicture::Svg(svg) => svg.clone(),
+        }
+    }
+}
+
+impl Line {
+    /// The line as a paragraph whose lines after the first begin with `hanging` spaces.
+    pub fn hanging(self, hanging: usize) -> StoryPart {
+        StoryPart::Sentence { line: self, hanging }
+    }
+
+    /// Whether it is a heading: strong as a whole, not indented, and no sentence.
+    pub fn is_heading(&self) -> bool {
+        let is_sentence = self.to_plain().ends_with('.');
+        !self.is_empty()
+            && !is_sentence
+            && self.spans().all(|(tone, text)| tone == Tone::Strong && !text.starts_with(' '))
+    }
+
+    /// Whether it is a command or another program's output: indented, and in one tone.
+    pub fn is_verbatim(&self) -> bool {
+        let mut tones = self.spans().filter(|(_, text)| !text.trim().is_empty()).map(|(tone, _)| tone);
+        self.to_plain().starts_with("    ")
+            && matches!(tones.next(), Some(Tone::Strong | Tone::Faint))
+            && tones.next().is_none()
+    }
+}
+
+/// Lines as paragraphs of one form.
+pub fn paragraphs(lines: Vec<Line>, hanging: usize) -> Vec<StoryPart> {
+    lines.into_iter().map(|line| line.hanging(hanging)).collect()
+}
+
+/// Parts as lines of a terminal without colours of its own.
+pub fn lines(parts: &[StoryPart], width: usize) -> Vec<Line> {
+    parts.iter().flat_map(|part| part.lines(width, Depth::NoColour)).collect()
+}
+
+impl StoryBlock {
+    /// Its figures.
+    pub fn figures(&self) -> impl Iterator<Item = &StoryFigure> {
+        self.parts.iter().filter_map(|part| if let StoryPart::Figure(figure) = part { Some(figure) } else { None })
+    }
+
+    /// Its heading in documents, and its texts and tables without that: its title, or the strong words that its first sentence begins with.
+    pub fn headed(&self) -> (Option<String>, Vec<StoryPart>) {
+        let is_text = |part: &&StoryPart| !matches!(part, StoryPart::Figure(_) | StoryPart::Drawing(_));
+        let mut texts: Vec<StoryPart> = self.parts.iter().filter(is_text).cloned().collect();
+        if self.title.is_some() {
+            return (self.title.map(str::to_owned), texts);
+        }
+        let Some(StoryPart::Sentence { line, hanging }) = texts.first() else { return (None, texts) };
+        let Some((Tone::Strong, heading)) = line.spans().next().filter(|(_, text)| !text.starts_with(' ')) else {
+            return (None, texts);
+        };
+        let heading = heading.trim_end().to_owned();
+        let rest = line.spans().skip(1).fold(Line::new(), |line, (tone, text)| {
+            line.clone().with(tone, if line.is_empty() { text.trim_start() } else { text })
+        });
+        let rest = Some(rest).filter(|line| !line.to_plain().is_empty()).map(|line| line.hanging(*hanging));
+        texts.splice(..1, rest);
+        (Some(heading), texts)
+    }
+}
