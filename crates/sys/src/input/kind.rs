@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use corewise_model::links::import::MAXIMUM_BYTES;
-
 const MIB: u64 = 1 << 20;
 
 /// The largest JSON file that is read, unpacked, in bytes.
@@ -50,7 +48,7 @@ input_kinds! {
     MachineArchive: "recording of a machine (`--machine FILE`)", 256 * MIB, "512 MiB unpacked, of which 96 MiB are kept; 2,000,000 entries; hwloc XML: 8 MiB, 400,000 elements, no DTD of its own";
     MachineFolderFile: "file in a folder that is a recording (`--machine FOLDER`)", 32 * MIB, "text behind the limit is left out; no link is followed";
     LinkMap: "map of links (`links import`, `--simulate`)", JSON_BYTES, "text that comes to 128 MiB of memory, and so do its pairs";
-    LinkTable: "matrix or table of another tool (`links import`)", MAXIMUM_BYTES as u64, "4,194,304 numbers, pairs that come to 128 MiB of memory";
+    LinkTable: "matrix or table of another tool (`links import`)", 48 * MIB, "4,194,304 numbers, pairs that come to 128 MiB of memory";
     MemoryTable: "output of `mlc` or `numactl -H` (`memory --import`)", MIB, "";
     StallRecording: "recording of stalls (`tail --replay`)", JSON_BYTES, "as much unpacked, text that comes to 128 MiB of memory";
     WatchRecording: "recording of moments (`watch --replay`)", 512 * MIB, "read a moment at a time, each of 16 MiB that come to 128 MiB of memory, 4,000,000 moments";
@@ -82,6 +80,12 @@ mod tests {
 
     const BEGIN: &str = "<!-- readers: `cargo xtask schema` writes this table -->\n";
     const END: &str = "<!-- end of readers -->";
+
+    #[test]
+    fn a_matrix_that_may_be_read_may_be_imported() {
+        let imported = corewise_model::links::import::MAXIMUM_BYTES as u64;
+        assert_eq!(InputKind::LinkTable.most_bytes(), imported);
+    }
 
     /// With `COREWISE_WRITE_DOCS` the page gets the table instead.
     #[test]
