@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use corewise_model::Survey;
 use serde_json::Value;
 use support::{Place, text};
 
@@ -54,7 +55,10 @@ fn prepare(place: &Place) {
         fs::copy(recordings.join(name), place.path().join(name)).unwrap();
     }
     for _ in 0..2 {
-        assert_eq!(printed(place, &["survey", "--budget", "1s", "--json"])["schema"], "corewise/survey/2");
+        assert_eq!(
+            printed(place, &["survey", "--budget", "1s", "--json"])["schema"],
+            <Survey as corewise_model::Artifact>::SCHEMA
+        );
     }
     printed(place, &["report", "1", "-o", "page.html", "--json"]);
 }

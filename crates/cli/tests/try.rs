@@ -678,7 +678,7 @@ fn suite() -> Outcome {
     same(&format!("{mean}"), (mean["experiments"].as_u64(), ends), (Some(2), [true, true]))?;
     let alone = done(&mut place.corewise(&["try", "--resume=1"]))?;
     same("a part alone", alone.status.code(), Some(3))?;
-    contains(&text(&alone.stderr), &["experiment 1 is part of the suite", "--suite FILE --resume"])?;
+    contains(&text(&alone.stderr), &["experiment 1 is part of the suite", "--suite SUITE --resume"])?;
     // A store that is named from the folder where one was.
     let mut relative = trying(&[&on, "--store", "here.db", "--runs-max", "14"]);
     said(relative.current_dir(place.path()), 0)?;
@@ -697,7 +697,7 @@ fn wrong_suites() -> Outcome {
         same(&told, output.status.code(), Some(code))?;
         contains(&told, expected)
     };
-    refused(&["--suite", &path], 2, &["suite.toml: No such file", "The built-in suites are `review` and `workloads`"])?;
+    refused(&["--suite", &path], 2, &["suite.toml: No such file", "Built-in suites: review, workloads"])?;
     std::fs::write(&file, "name = \"x\"\n[[benchmark]]\nname = \"y\"\ncategory = \"z\"\ncommand = []\n")?;
     refused(&["--suite", &path], 2, &["benchmark \"y\": command must name a program"])?;
     let with = |more: &str, packages: &str| {

@@ -266,7 +266,7 @@ suggestions! {
     report() => corewise("report");
     report_on(number: i64 = 12) => corewise("report").argument(number);
     report_figures(number: i64 = 12) => corewise("report").argument(number).option("--figures", "FOLDER");
-    record() => corewise("record");
+    record() => corewise("record --output FILE");
     record_to_pipe() => corewise("record -o -");
 
     // Other programs

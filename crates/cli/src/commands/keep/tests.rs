@@ -204,7 +204,8 @@ fn why_a_process_is_where_it_is() {
     assert_snapshot!(why(None, Some(&rules[2]), None), @r"
     redis-server (4711) may run on cpus 0-3 (2 threads). Rule far matches, but no
       `corewise keep run` of this user holds it.
-    Evidence: none. Nobody has measured that this helps; `corewise try` would.
+    Evidence: none. It was never measured whether this helps; `corewise try --on
+      node:3 -- COMMAND` would.
     Nothing restricts it: these are all cpus that its control group lets it use.
     ");
     assert_snapshot!(why(None, None, None), @r"

