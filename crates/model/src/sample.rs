@@ -200,7 +200,7 @@ pub struct Meter {
 enum Find {
     /// In no text.
     Kernel,
-    Pattern(LineSearch),
+    Pattern(Box<LineSearch>),
     Series(Selector),
 }
 
@@ -227,7 +227,7 @@ impl Meter {
                     "a quantile needs a histogram of a page, not a regular expression".to_owned(),
                 ));
             }
-            (Some(pattern), _) => Find::Pattern(LineSearch::for_metric(name, pattern)?),
+            (Some(pattern), _) => Find::Pattern(Box::new(LineSearch::for_metric(name, pattern)?)),
             (None, Some(series)) => Find::Series(series.parse().map_err(MeterError::Series)?),
             (None, None) => Find::Kernel,
         };

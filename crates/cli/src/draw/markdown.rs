@@ -28,7 +28,7 @@ pub fn story(story: &Story, number: Option<i64>) -> String {
 
 /// Paragraphs of lines.
 pub fn paragraphs(lines: &[Line]) -> Vec<String> {
-    lines.iter().map(|line| sentence(line)).filter(|text| !text.is_empty()).collect()
+    lines.iter().map(sentence).filter(|text| !text.is_empty()).collect()
 }
 
 fn is_warning(part: &StoryPart) -> bool {

@@ -361,8 +361,8 @@ impl Sum {
         if let Some(why) = runner.failure(executed, found) {
             return self.fail(why, last_lines(&executed.output));
         }
-        for at in 0..found.len() {
-            let run = match &found[at] {
+        for (at, found) in found.iter().enumerate() {
+            let run = match found {
                 Found::Quantity(run) => run.clone(),
                 _ => wall_time(executed),
             };

@@ -44,7 +44,7 @@ pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
             pair.visits_ns().len() + pair.back_ns().len()
         ),
         advice: advice.into(),
-        command: hypervisor.is_none().then(|| suggested_command::first_survey()),
+        command: hypervisor.is_none().then(suggested_command::first_survey),
         effects: Vec::new(),
     })
 }

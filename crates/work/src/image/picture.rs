@@ -9,8 +9,6 @@ use png::{ColorType, Decoder, Transformations};
 
 use crate::Error;
 
-/// The largest file that is read, in bytes.
-
 /// Results and what lies between passes take about 60 bytes for each pixel.
 const MOST_PIXELS: usize = 1 << 24;
 /// A longer side would make squared distances too large for 32 bits.

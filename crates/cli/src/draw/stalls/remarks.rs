@@ -31,7 +31,7 @@ pub fn by(event_source: EventSource) -> Cow<'static, str> {
     match event_source {
         EventSource::Thread => {
             let explain = suggestion::typed(&suggested_command::tail_explain());
-            return format!("by the thread's own accounting ({explain} names them)").into();
+            format!("by the thread's own accounting ({explain} names them)").into()
         }
         EventSource::Perf => "named by the kernel's tracepoints".into(),
         EventSource::Ftrace => "named by the kernel's tracepoints through ftrace".into(),

@@ -114,7 +114,7 @@ impl UnitTerm {
     pub fn parse_known(word: &str) -> Option<Self> {
         parse_time(word).or_else(|| parse_data(word)).or_else(|| parse_physical(word)).or_else(|| {
             let is_percent = word == "%" || ["percent", "pct"].iter().any(|name| word.eq_ignore_ascii_case(name));
-            is_percent.then(|| Self { kind: UnitKind::Percent, factor: 1.0, text: Cow::Borrowed("%") })
+            is_percent.then_some(Self { kind: UnitKind::Percent, factor: 1.0, text: Cow::Borrowed("%") })
         })
     }
 }
