@@ -3,6 +3,7 @@
 pub mod arguments;
 mod document;
 mod import;
+mod list;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,7 +21,6 @@ use crate::draw::wrap::wrap;
 use crate::shell::artifact::{Form, Kind};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, existing, to_write};
-use crate::shell::list::{HistoryDocument, list};
 use crate::shell::machine::this_machine;
 use crate::shell::output::{say, show as print};
 use crate::shell::rules::find_rules;
@@ -28,6 +28,7 @@ use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::{HistoryArguments, HistoryCommand, ListArguments};
 use document::DeletionDocument;
+use list::{HistoryDocument, list};
 
 impl Run for HistoryArguments {
     const DOCUMENTS: &'static [Document] = &[
