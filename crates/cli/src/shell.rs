@@ -11,7 +11,6 @@ pub mod history;
 pub mod interruption;
 pub mod itself;
 pub mod keeper;
-pub mod list;
 pub mod lock;
 pub mod log;
 pub mod machine;

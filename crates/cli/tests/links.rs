@@ -31,14 +31,6 @@ fn printed(place: &Place, arguments: &[&str]) -> String {
     text(&run.stdout)
 }
 
-/// What an old spelling prints, which says the new one beside.
-fn by_old_spelling(place: &Place, arguments: &[&str], new: &str) -> String {
-    let run = place.corewise(arguments).output().unwrap();
-    let note = format!("note: `corewise {new}` is the new spelling\n");
-    assert_eq!((run.status.code(), text(&run.stderr)), (Some(0), note), "{arguments:?}");
-    text(&run.stdout)
-}
-
 fn refused(place: &Place, arguments: &[&str]) -> (Option<i32>, String) {
     let run = place.corewise(arguments).output().unwrap();
     assert_eq!(text(&run.stdout), "", "{arguments:?}");
@@ -67,21 +59,16 @@ fn this_machine_has_a_map_that_is_kept_shown_and_compared() {
     assert!(screen.contains("discarded") && screen.contains("GHz"), "{screen}");
     let list = printed(&place, &["history", "--width", "160"]);
     assert!(list.contains("1  links ") && list.contains("1 pair of 2 cpus (cas, store, queue, wakeup)"), "{list}");
-    assert_eq!(by_old_spelling(&place, &["links", "list", "--width", "160"], "history --kind links"), list);
     let again = printed(&place, &["history", "show", "1"]);
     assert!(again.starts_with("map 1, made "), "{again}");
-    assert_eq!(by_old_spelling(&place, &["links", "show", "1"], "history show 1"), again);
+    assert_eq!(printed(&place, &["links", "show", "1"]), again);
     let same = printed(&place, &["history", "compare", "1", "1"]);
-    assert_eq!(by_old_spelling(&place, &["links", "compare", "1", "1"], "history compare 1 1"), same);
+    assert_eq!(printed(&place, &["links", "compare", "1", "1"]), same);
     assert!(same.contains("compare-and-swap: none of 1 pair changed beyond its interval"), "{same}");
     let json: Value = serde_json::from_str(&printed(&place, &["history", "show", "1", "--json"])).unwrap();
     assert_eq!((&json["schema"], &json["stored"]), (&"corewise/links/3".into(), &1.into()));
     fs::write(place.path().join("map.json"), json.to_string()).unwrap();
     let file = printed(&place, &["links", "compare", "map.json", "1"]);
-    // As versions before wrote it.
-    let former = serde_json::json!({ "schema": "corewise/links/1", "map": json["observed"] });
-    fs::write(place.path().join("former.json"), former.to_string()).unwrap();
-    assert!(printed(&place, &["links", "compare", "former.json", "map.json"]).contains("none of 1 pair"));
     assert!(file.contains("From map.json to map 1") && file.contains("none of 1 pair"), "{file}");
 }
 
@@ -275,7 +262,8 @@ fn what_has_no_use_for_an_option_says_so() {
     let place = with_matrix();
     for (arguments, words) in [
         (&["links", "compare", "matrix.csv", "matrix.csv", "--format", "svg"][..], "no picture and no table of visits"),
-        (&["links", "list", "--order", "group"], "no picture and no table of visits"),
+        (&["links", "compare", "matrix.csv", "matrix.csv", "--order", "group"], "no picture and no table of visits"),
+        (&["links", "list"], "unrecognized subcommand"),
         (&["links", "show", "1", "--machine", "fx-8150"], "--machine names the machine of a file"),
         (&["links", "import", "matrix.csv", "matrix.csv", "--format", "csv"], "Import one at a time"),
         (&["links", "--simulate", "matrix.csv", "--kind", "wakeup"], "uses the matrix's way to talk"),
@@ -284,8 +272,6 @@ fn what_has_no_use_for_an_option_says_so() {
         let (code, said) = refused(&place, arguments);
         assert!(code == Some(2) && said.contains(words), "{arguments:?}: {said}");
     }
-    let list = by_old_spelling(&place, &["links", "list", "--json"], "history --kind links");
-    assert_eq!(serde_json::from_str::<Value>(&list).unwrap()["artifacts"], serde_json::json!([]));
 }
 
 /// Maps come from strangers: what they say of themselves is looked at before it is believed, and before it is kept.

@@ -1,11 +1,13 @@
 //! The loop that keeps rules in force: it sees processes, asks [`corewise_model::keep::Keeper`] what to do, does that through the journal,
-//! and gives everything back when it stops. Small enough to be trusted as root: it runs no command, reads no file that a rule names, and
-//! writes nothing but its journal and the map of what cpus are worth.
+//! and gives everything back when it stops. It reads the rules from files that nobody else can have written, and again after they changed.
+//! Small enough to be trusted as root: it runs no command, reads no file that a rule names, and writes nothing but its journal and the map of
+//! what cpus are worth.
 
 mod authors;
 mod crowding;
 mod eyes;
 mod hands;
+mod rule_files;
 mod status;
 mod sweep;
 mod worth;
@@ -17,13 +19,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use corewise_machine::Machine;
+use corewise_machine::placement::MachineKnowledge;
 use corewise_machine::suggested_command;
 use corewise_machine::worth::Speed;
-use corewise_model::keep::{Action, Author, Fit, Held, Keeper, Outcome, Process, ResolvedRule};
-use corewise_sys::SysError;
+use corewise_model::keep::{Action, Author, Fit, Held, Keeper, Outcome, Process};
 use corewise_sys::affinity_events::AffinityEvents;
 use corewise_sys::change::Journal;
-use corewise_sys::{cpuset, task};
+use corewise_sys::{Root, SysError, cpuset, task, topology};
 use tracing::{info, warn};
 
 use authors::Authors;
@@ -31,6 +33,8 @@ use crowding::CrowdingLog;
 use eyes::Eyes;
 pub use eyes::{Scope, fitting, process, processes};
 use hands::Hands;
+use rule_files::RuleReader;
+pub use rule_files::{RuleFiles, RuleFilesError};
 pub use status::{Status, metrics};
 use sweep::SweepSchedule;
 use worth::WorthMap;
@@ -50,76 +54,82 @@ const LOSS_LOG_PAUSE: Duration = Duration::from_secs(60);
 /// So often in a row a process is looked at that starts threads while it is placed: each look leaves fewer that can start others elsewhere.
 const MOST_LOOKS: usize = 10;
 
-/// What the loop is to do next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+/// The next step of the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepOrder {
     /// Go on.
     Continue,
-    /// Read the rules again, and do what was asked for about these processes.
-    Reload(Vec<(u32, Wish)>),
+    /// Read the rules again.
+    Reload,
     /// Give everything back and end.
     Stop,
 }
 
-/// What somebody asks for about a process.
+/// A user's request about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum ReleaseRequest {
     /// Leave it alone, and give it back what it had.
     Release,
     /// Hold it again.
     Hold,
 }
 
-/// What the loop says to who runs it; its log are events of `tracing`.
-pub trait Host {
-    /// What to do next; asked once a [`TICK`] and after each batch of events.
-    fn order(&mut self) -> Order;
+/// Callbacks from the loop to its caller. Logs go to `tracing`.
+pub trait KeepHost {
+    /// Returns the next step; called once a [`TICK`] and after each batch of events.
+    fn next_order(&mut self) -> KeepOrder;
 
-    /// The rules on this machine as it is now.
-    ///
-    /// # Errors
-    /// Why they cannot be read; the old ones stay.
-    fn rules(&mut self) -> Result<Vec<ResolvedRule>, String>;
+    /// Announces that the rules are about to be read again; returns the requests about processes since the last time.
+    fn begin_reload(&mut self) -> Vec<(u32, ReleaseRequest)>;
 
-    /// The machine as it is now, and how fast its cpus are, for the map of what they are worth.
-    ///
-    /// # Errors
-    /// Why that is not known.
-    fn speeds(&mut self) -> Result<(Machine, Vec<Speed>), String>;
+    /// Returns the earlier measurements that expressions of rules need.
+    fn knowledge(&self) -> &dyn MachineKnowledge;
+
+    /// Returns how fast the cpus of a machine are, for the map of what they are worth.
+    fn speeds(&self, machine: &Machine) -> Vec<Speed>;
 
     /// Takes how it stands: after something changed, at most once a second, and at once after the rules were read. False where that is to be
     /// told again, since it could not be written.
     fn report(&mut self, status: &Status<'_>) -> bool;
 }
 
-/// Keeps rules in force until it is told to stop, and a map of what each cpu is worth in a folder, updated at such intervals; where that
-/// cannot be, it says why and keeps the rules alone. What a keeper that was killed left in the folder of the journal is taken over, and
-/// `left_alone` are processes that were released before. Those that are released at the end are the answer.
+/// Options of [`run`].
+#[derive(Debug)]
+pub struct KeepOptions<'a> {
+    /// The rules to keep in force.
+    pub rules: RuleFiles,
+    /// The journal of changes. The loop takes over the changes in its folder of an earlier one that was killed.
+    pub journal: Journal,
+    /// The processes that were released before.
+    pub left_alone: BTreeMap<u32, Held>,
+    /// The folder of a map of what each cpu is worth, and how often that is updated; `None` for no map.
+    pub worth_map: Option<(&'a Path, Duration)>,
+}
+
+/// Keeps rules in force until the host stops it; returns the processes that are released then. Goes on without the map of worth if that
+/// cannot be made, and logs why.
 ///
 /// # Errors
-/// Where the rules cannot be read at the beginning, or no process can be seen.
-pub fn run(
-    scope: Scope,
-    journal: Journal,
-    left_alone: BTreeMap<u32, Held>,
-    map: Option<(&Path, Duration)>,
-    host: &mut dyn Host,
-) -> Result<BTreeMap<u32, Held>, String> {
-    let rules = host.rules()?;
-    let eyes = Eyes::open(scope);
+/// If the rules cannot be read at the beginning, or no process can be seen.
+pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap<u32, Held>, String> {
+    let KeepOptions { rules, journal, left_alone, worth_map } = options;
+    let eyes = Eyes::open(rules.scope());
+    let mut rules = RuleReader::new(rules);
+    let resolved = rules.read(host.knowledge()).map_err(|error| error.to_string())?;
     let source = AffinityEvents::open().map_err(|gap| gap.why);
     let (authors, author_gap) = match source.as_ref().map_err(Clone::clone).and_then(Authors::watch) {
         Ok(authors) => (Some(authors), None),
         Err(why) => (None, Some(why)),
     };
-    let worth = map.and_then(|(folder, every)| {
-        let created = host.speeds().and_then(|(machine, speeds)| {
+    let worth = worth_map.and_then(|(folder, every)| {
+        let created = read_speeds(host).and_then(|(machine, speeds)| {
             WorthMap::create(folder, every, &machine, speeds).map_err(|error| error.to_string())
         });
         created.inspect_err(|why| warn!("no map of worth in {}: {why}", folder.display())).ok()
     });
     let mut daemon = Daemon {
-        keeper: Keeper::new(rules),
+        keeper: Keeper::new(resolved),
+        rules,
         eyes,
         authors,
         worth,
@@ -152,6 +162,13 @@ pub fn run(
     ended.map(|()| left_alone)
 }
 
+/// Reads the machine as it is now, and how fast its cpus are.
+fn read_speeds(host: &dyn KeepHost) -> Result<(Machine, Vec<Speed>), String> {
+    let machine = topology::read(&Root::live()).map_err(|error| error.to_string())?;
+    let speeds = host.speeds(&machine);
+    Ok((machine, speeds))
+}
+
 /// "1 rule", "2 rules".
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
@@ -159,6 +176,7 @@ fn counted(count: usize, noun: &str) -> String {
 
 struct Daemon<'a> {
     keeper: Keeper,
+    rules: RuleReader,
     eyes: Eyes,
     authors: Option<Authors<'a>>,
     worth: Option<WorthMap>,
@@ -174,7 +192,7 @@ struct Daemon<'a> {
 }
 
 impl Daemon<'_> {
-    fn keep(&mut self, host: &mut dyn Host) -> io::Result<()> {
+    fn keep(&mut self, host: &mut dyn KeepHost) -> io::Result<()> {
         let mut online = cpuset::online();
         let mut last_tick = Instant::now();
         self.look_at_all();
@@ -191,11 +209,11 @@ impl Daemon<'_> {
             if wake.lost {
                 self.note_loss();
             }
-            match host.order() {
-                Order::Continue => {}
-                Order::Stop => return Ok(()),
-                Order::Reload(wishes) => {
-                    wishes.into_iter().for_each(|(process, wish)| self.grant(process, wish));
+            match host.next_order() {
+                KeepOrder::Stop => return Ok(()),
+                KeepOrder::Continue if !self.rules.is_due() => {}
+                KeepOrder::Continue | KeepOrder::Reload => {
+                    host.begin_reload().into_iter().for_each(|(process, request)| self.grant(process, request));
                     wake.all |= self.reload(host);
                 }
             }
@@ -275,14 +293,14 @@ impl Daemon<'_> {
         self.keeper.forget_taken_over();
     }
 
-    fn grant(&mut self, process: u32, wish: Wish) {
-        match wish {
-            Wish::Release => {
+    fn grant(&mut self, process: u32, request: ReleaseRequest) {
+        match request {
+            ReleaseRequest::Release => {
                 let actions = self.keeper.release(process, self.began.elapsed());
                 self.hands.give_back(&actions);
                 info!(process, "process {process} is released: somebody asked for that");
             }
-            Wish::Hold => {
+            ReleaseRequest::Hold => {
                 self.keeper.hold_again(process);
                 info!(process, "process {process} is held again: somebody asked for that");
             }
@@ -299,14 +317,14 @@ impl Daemon<'_> {
     }
 
     /// Reads the rules again, and for the map of worth the machine; a file that is broken changes nothing.
-    fn reload(&mut self, host: &mut dyn Host) -> bool {
+    fn reload(&mut self, host: &mut dyn KeepHost) -> bool {
         if let Some(map) = &mut self.worth {
-            match host.speeds() {
+            match read_speeds(host) {
                 Ok((machine, speeds)) => map.renew(&machine, speeds),
                 Err(why) => warn!("the map of worth goes on as before: {why}"),
             }
         }
-        match host.rules() {
+        match self.rules.read(host.knowledge()) {
             Ok(rules) => {
                 info!("{} read", counted(rules.len(), "rule"));
                 self.status.broken = None;
@@ -315,7 +333,7 @@ impl Daemon<'_> {
             }
             Err(error) => {
                 warn!("the rules are not read, the old ones stay: {error}");
-                self.status.broken = Some(error);
+                self.status.broken = Some(error.to_string());
                 true
             }
         }
@@ -426,7 +444,7 @@ impl Daemon<'_> {
         }
     }
 
-    fn report(&mut self, host: &mut dyn Host) -> bool {
+    fn report(&mut self, host: &mut dyn KeepHost) -> bool {
         self.status.running = self.began.elapsed();
         host.report(&Status {
             processes: Cow::Borrowed(self.keeper.processes()),

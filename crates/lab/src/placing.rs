@@ -1,35 +1,17 @@
 //! Where a program is to run: from an expression to cpus on this machine, and in force for the calling thread, from which the program
 //! inherits it.
 
-use std::borrow::Cow;
 use std::io::{self, ErrorKind};
 
-use corewise_machine::machine::MemoryCost;
 use corewise_machine::placement::hold::{Role, Threads};
 use corewise_machine::placement::memory::{MemoryPolicy, Mode};
 use corewise_machine::placement::roles::TypedRole;
-use corewise_machine::placement::{Context, Expression, LeftOut, PlacementError, Resolution};
+use corewise_machine::placement::{Expression, KnownMachine, LeftOut, MachineKnowledge, PlacementError, Resolution};
 use corewise_machine::suggested_command;
-use corewise_machine::worth::WorthNow;
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::trial::ArmMemory;
 use corewise_sys::memory_policy::{self, Policy};
 use corewise_sys::{affinity, cpuset};
-
-/// What earlier measurements say of a machine, for the words of the placement language that need it.
-pub trait Known {
-    /// The cpus that the latest survey speaks against in nothing; absent where there is none.
-    fn quiet(&self, machine: &Machine) -> Option<CpuSet>;
-
-    /// What each cpu is worth now; absent where that cannot be known.
-    fn worth(&self, machine: &Machine) -> Option<WorthNow>;
-
-    /// The groups that the latest map of links proves; absent where there is none.
-    fn groups(&self, machine: &Machine) -> Option<Vec<CpuSet>>;
-
-    /// What the latest map of memory says that memory costs; absent where there is none.
-    fn memory_costs(&self, machine: &Machine) -> Option<Vec<MemoryCost>>;
-}
 
 /// The cpus of an expression on the machine that this program runs on.
 ///
@@ -38,9 +20,10 @@ pub trait Known {
 pub fn resolve_here(
     expression: &Expression,
     machine: &Machine,
-    known: &dyn Known,
+    known: &dyn MachineKnowledge,
 ) -> Result<Resolution, PlacementError> {
-    resolve(expression, &with_maps(expression, machine, known), &reachable_here(machine), known)
+    let loaded = KnownMachine::load(machine, [expression], known);
+    expression.resolve(&loaded.context(&reachable_here(machine)))
 }
 
 /// The cpus of an expression on this machine, where it does not matter which of them this process may use.
@@ -50,11 +33,10 @@ pub fn resolve_here(
 pub fn resolve_for_all(
     expression: &Expression,
     machine: &Machine,
-    known: &dyn Known,
+    known: &dyn MachineKnowledge,
 ) -> Result<Resolution, PlacementError> {
-    let machine = with_maps(expression, machine, known).into_owned();
-    let machine = Machine { allowed: machine.online.clone(), ..machine };
-    resolve(expression, &machine, &machine.online, known)
+    let loaded = KnownMachine::load(machine, [expression], known).with_allowed_cpus(machine.online.clone());
+    expression.resolve(&loaded.context(&machine.online))
 }
 
 /// The cpus of an expression on this machine that a process may use, by what its cpuset has.
@@ -65,37 +47,13 @@ pub fn resolve_for_process(
     expression: &Expression,
     machine: &Machine,
     process: u32,
-    known: &dyn Known,
+    known: &dyn MachineKnowledge,
 ) -> Result<Resolution, PlacingError> {
     let reachable = cpuset::of(process);
-    let machine = with_maps(expression, machine, known).into_owned();
-    let machine = Machine { allowed: reachable.clone(), ..machine };
-    let found = resolve(expression, &machine, &reachable, known)?;
+    let loaded = KnownMachine::load(machine, [expression], known).with_allowed_cpus(reachable.clone());
+    let found = expression.resolve(&loaded.context(&reachable))?;
     refuse_named_outside(&found.left_out, || Some(reachable))?;
     Ok(found)
-}
-
-fn resolve(
-    expression: &Expression,
-    machine: &Machine,
-    reachable: &CpuSet,
-    known: &dyn Known,
-) -> Result<Resolution, PlacementError> {
-    let quiet = if expression.needs_survey() { known.quiet(machine) } else { None };
-    let worth = if expression.needs_worth() { known.worth(machine) } else { None };
-    expression.resolve(&Context { machine, reachable, quiet: quiet.as_ref(), worth: worth.as_ref() })
-}
-
-fn with_maps<'a>(expression: &Expression, machine: &'a Machine, known: &dyn Known) -> Cow<'a, Machine> {
-    let groups = if expression.needs_groups() { known.groups(machine) } else { None };
-    let costs = if expression.needs_memory_costs() { known.memory_costs(machine) } else { None };
-    if groups.is_none() && costs.is_none() {
-        return Cow::Borrowed(machine);
-    }
-    let mut machine = machine.clone();
-    groups.into_iter().for_each(|groups| machine.groups = groups);
-    costs.into_iter().for_each(|costs| machine.memory_costs = costs);
-    Cow::Owned(machine)
 }
 
 /// The cpus that the cpuset lets this process use. Where the kernel does not answer, the mask that was inherited is what
@@ -287,7 +245,7 @@ impl Wish {
     ///
     /// # Errors
     /// Where the machine has no such cpus, nodes or roles, or this process may not use them.
-    pub fn find(&self, machine: &Machine, known: &dyn Known) -> Result<Place, PlacingError> {
+    pub fn find(&self, machine: &Machine, known: &dyn MachineKnowledge) -> Result<Place, PlacingError> {
         let resolution = resolve_here(&self.on, machine, known)?;
         refuse_named(&resolution.left_out)?;
         let threads = match &self.spread {
@@ -323,7 +281,12 @@ fn find_memory(memory: &MemoryPolicy, machine: &Machine) -> Result<(MemoryPolicy
     }
 }
 
-fn role(typed: &TypedRole, boundary: &CpuSet, machine: &Machine, known: &dyn Known) -> Result<Role, PlacingError> {
+fn role(
+    typed: &TypedRole,
+    boundary: &CpuSet,
+    machine: &Machine,
+    known: &dyn MachineKnowledge,
+) -> Result<Role, PlacingError> {
     let found = resolve_here(&typed.expression, machine, known)?;
     refuse_named(&found.left_out)?;
     let cpus = found.cpus.intersection(boundary);

@@ -8,6 +8,7 @@ mod error;
 mod expression;
 pub mod hold;
 mod indices;
+mod knowledge;
 mod language;
 pub mod memory;
 #[cfg(feature = "notations")]
@@ -31,6 +32,7 @@ pub use describe::describe;
 pub use error::PlacementError;
 pub use expression::{Expression, Name, Operator, Pattern};
 pub use indices::Indices;
+pub use knowledge::{KnownMachine, MachineKnowledge};
 pub use language::{LanguageForm, language_forms, language_table};
 pub use order::list;
 pub use parse::parse;

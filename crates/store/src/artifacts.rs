@@ -13,7 +13,6 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 
 use crate::open::{self, OpenDatabase};
-use crate::schema::{MIGRATIONS, ONE_SERIES};
 use crate::{Result, StoreError};
 
 /// So many of a kind are looked at for one that will do: each has to be read as a whole.
@@ -26,7 +25,6 @@ pub struct Store {
     path: PathBuf,
     connection: Connection,
     origin: FileOrigin,
-    renumbered: Vec<Entry>,
 }
 
 /// What a list says of an artifact; of a deleted one this is all that is left.
@@ -34,9 +32,6 @@ pub struct Store {
 pub struct Entry {
     /// Its number in the store, from 1; never given to another artifact.
     pub number: i64,
-    /// The number it had among its kind when each kind had numbers of its own, where that was another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub was: Option<i64>,
     /// Its kind: [`Artifact::KIND`].
     pub kind: String,
     /// When it was begun, in milliseconds since 1970-01-01 UTC; an import: when it was imported.
@@ -50,7 +45,7 @@ pub struct Entry {
     /// How many trials were added to it one by one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trials: u32,
-    /// What it says of itself; absent where it was deleted, or was written by a corewise that says it otherwise.
+    /// Its summary; absent if it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
 }
@@ -60,11 +55,6 @@ impl Entry {
     pub fn is_deleted(&self) -> bool {
         self.deleted_unix_ms.is_some()
     }
-
-    /// Its place among those of its kind, in the order in which they were added.
-    fn place(&self) -> i64 {
-        self.was.unwrap_or(self.number)
-    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -73,40 +63,34 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Store {
-    /// Opens the store at a path; creates it, and the folders it lies in, where there is none, and brings one of an
-    /// older schema up to date.
+    /// Opens the store at a path; creates it, and the folders it lies in, where there is none.
     ///
     /// # Errors
-    /// A file that is newer than this corewise, another program's, or no database at all is not changed; nor is a damaged one
-    /// of an older schema. What damage there is in one of this schema, [`Store::check`] finds.
+    /// If the file has another layout, is another program's, or is no database at all; it is not changed. [`Store::check`] finds damage.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let place = FilePlace::make_private(path).map_err(|source| unmade(path, source))?;
-        let opened = open::for_writing(&place, MIGRATIONS)?;
-        Self::new(place.path().to_owned(), opened)
+        let opened = open::for_writing(&place)?;
+        Ok(Self::new(place.path().to_owned(), opened))
     }
 
     /// Opens the store at a path only to read; absent where there is none. Creates nothing.
     ///
     /// # Errors
-    /// As [`Store::open`]; and where the store first has to be brought up to date, which this user may not do.
+    /// As [`Store::open`].
     pub fn open_to_read(path: impl AsRef<Path>) -> Result<Option<Self>> {
         let path = path.as_ref();
         let place = match FilePlace::find(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             place => place.map_err(|source| StoreError::Unreachable { path: path.to_owned(), source })?,
         };
-        let opened = open::for_reading(&place, MIGRATIONS)?;
-        opened.map(|opened| Self::new(place.path().to_owned(), opened)).transpose()
+        let opened = open::for_reading(&place)?;
+        Ok(opened.map(|opened| Self::new(place.path().to_owned(), opened)))
     }
 
-    fn new(path: PathBuf, opened: OpenDatabase) -> Result<Self> {
-        let OpenDatabase { connection, schema_before, origin } = opened;
-        let mut store = Self { path, connection, origin, renumbered: Vec::new() };
-        if (1..ONE_SERIES).contains(&schema_before) {
-            store.renumbered = store.select("was IS NOT NULL", [])?;
-        }
-        Ok(store)
+    fn new(path: PathBuf, opened: OpenDatabase) -> Self {
+        let OpenDatabase { connection, origin } = opened;
+        Self { path, connection, origin }
     }
 
     /// Where the store lies, as an absolute path.
@@ -117,12 +101,6 @@ impl Store {
     /// The file's identity, and the other users that may have written it.
     pub fn origin(&self) -> &FileOrigin {
         &self.origin
-    }
-
-    /// The artifacts that got other numbers when this opening brought the store up to date, in the order in which they were
-    /// begun; their users want to know that once.
-    pub fn renumbered(&self) -> &[Entry] {
-        &self.renumbered
     }
 
     /// Reads the whole file and checks that it makes sense (`PRAGMA quick_check`). Takes about as long as reading it.
@@ -207,15 +185,6 @@ impl Store {
         self.select("id = ?1", [number])?.pop().ok_or_else(|| self.missing(number))
     }
 
-    /// The number that an artifact has now which had another among its kind; absent where none had.
-    ///
-    /// # Errors
-    /// Those of the database.
-    pub fn renumbered_to(&self, kind: &str, was: i64) -> Result<Option<i64>> {
-        let sql = "SELECT id FROM artifact WHERE kind = ?1 AND was = ?2";
-        self.told(|connection| connection.query_row(sql, params![kind, was], |row| row.get(0)).optional())
-    }
-
     /// All artifacts in the order in which they were begun, or those of the machine with a fingerprint; also what is left of
     /// the deleted ones.
     ///
@@ -233,7 +202,7 @@ impl Store {
     pub fn latest<T: Artifact>(&self, fingerprint: &str, will_do: impl Fn(&T) -> bool) -> Result<Option<(i64, T)>> {
         let condition = "fingerprint = ?1 AND kind = ?2 AND deleted_unix_ms IS NULL";
         let mut entries = self.select(condition, params![fingerprint, T::KIND])?;
-        entries.sort_by_key(Entry::place);
+        entries.sort_by_key(|entry| entry.number);
         for entry in entries.iter().rev().take(LOOKED_AT) {
             match self.get(entry.number) {
                 Ok(artifact) if will_do(&artifact) => return Ok(Some((entry.number, artifact))),
@@ -274,7 +243,7 @@ impl Store {
 
     fn select(&self, condition: &str, parameters: impl Params) -> Result<Vec<Entry>> {
         let sql = format!(
-            "SELECT id, was, kind, started_unix_ms, fingerprint, deleted_unix_ms,
+            "SELECT id, kind, started_unix_ms, fingerprint, deleted_unix_ms,
                     (SELECT count(*) FROM trial WHERE artifact = artifact.id), summary
              FROM artifact WHERE {condition} ORDER BY started_unix_ms, id"
         );
@@ -313,15 +282,14 @@ fn unmade(path: &Path, source: io::Error) -> StoreError {
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    let summary: Option<String> = row.get(7)?;
+    let summary: Option<String> = row.get(6)?;
     Ok(Entry {
         number: row.get(0)?,
-        was: row.get(1)?,
-        kind: row.get(2)?,
-        started_unix_ms: row.get(3)?,
-        fingerprint: row.get(4)?,
-        deleted_unix_ms: row.get(5)?,
-        trials: row.get(6)?,
+        kind: row.get(1)?,
+        started_unix_ms: row.get(2)?,
+        fingerprint: row.get(3)?,
+        deleted_unix_ms: row.get(4)?,
+        trials: row.get(5)?,
         summary: summary.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }

@@ -50,27 +50,19 @@ pub enum StoreError {
         /// What stands in the header of the file; zero where the other program sets none.
         application_id: i32,
     },
-    /// The database was written by a newer corewise.
+    /// The database has another layout.
     #[error(
-        "{} has schema {found}, but this corewise supports schemas up to {known}; it was not changed: use the newer \
-            corewise that wrote it, or choose another store",
+        "{} has layout {found}, but this corewise reads layout {known}; it was not changed: use the corewise that wrote it, or \
+            choose another store",
         path.display()
     )]
-    Newer {
+    OtherLayout {
         /// The file.
         path: PathBuf,
-        /// Its schema.
+        /// Its layout.
         found: i32,
-        /// The newest schema that this corewise knows.
+        /// The layout that this corewise reads.
         known: i32,
-    },
-    /// The database would first have to be brought to the current schema, and was opened for reading only.
-    #[error("{} has the older schema {found}: the next stored survey updates it", path.display())]
-    Older {
-        /// The file.
-        path: PathBuf,
-        /// Its schema.
-        found: i32,
     },
     /// The database is damaged.
     #[error(

@@ -1,4 +1,4 @@
-//! Opening a database: look first and change nothing, then create or migrate in one transaction.
+//! Opening a database: look first and change nothing, then create it in one transaction.
 
 use std::io::ErrorKind;
 use std::path::{MAIN_SEPARATOR, Path};
@@ -9,7 +9,7 @@ use corewise_sys::file_place::{FileOrigin, FilePlace};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, ffi};
 
-use crate::schema::{APPLICATION_ID, newest};
+use crate::schema::{APPLICATION_ID, LAYOUT, LAYOUT_VERSION};
 use crate::{Result, StoreError};
 
 /// How long to wait for another process that holds the database.
@@ -25,8 +25,6 @@ const FILES_BESIDE: [&str; 3] = ["-wal", "-journal", "-shm"];
 #[derive(Debug)]
 pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
-    /// The schema that it had.
-    pub(crate) schema_before: i32,
     /// The file's identity, and the other users that may have written it.
     pub(crate) origin: FileOrigin,
 }
@@ -37,7 +35,7 @@ enum Found {
     /// Nothing, an empty file, or a database without any table: ours to fill.
     Nothing,
     /// A database of ours.
-    Ours { reader: Connection, schema: i32, origin: FileOrigin },
+    Ours { reader: Connection, origin: FileOrigin },
     /// A database of ours whose last writer died before it was done; opening it for writing puts that right.
     Interrupted,
 }
@@ -46,9 +44,9 @@ enum Found {
 ///
 /// SQLite opens files by their paths alone. So nobody else may be able to put another folder in the place of the database's: then the path
 /// without links, by which SQLite opens it, means the file that was looked at.
-pub(crate) fn for_writing(place: &FilePlace, migrations: &[&str]) -> Result<OpenDatabase> {
+pub(crate) fn for_writing(place: &FilePlace) -> Result<OpenDatabase> {
     let path = place.path();
-    look(place, migrations)?;
+    look(place)?;
     let not_writable = |detail: String| StoreError::NotWritable { path: path.to_owned(), detail };
     if let Some(why) = place.strangers() {
         return Err(not_writable(format!("others may put another folder in the place of this one: {why}")));
@@ -63,25 +61,18 @@ pub(crate) fn for_writing(place: &FilePlace, migrations: &[&str]) -> Result<Open
     let told = |source| StoreError::of(path, source);
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(told)?;
     connection.busy_timeout(PATIENCE).map_err(told)?;
-    let schema_before = migrate(&mut connection, path, migrations)?;
+    create_layout(&mut connection, path)?;
     write_ahead(&connection).map_err(told)?;
     check_that_it_stayed(place, &origin)?;
-    Ok(OpenDatabase { connection, schema_before, origin })
+    Ok(OpenDatabase { connection, origin })
 }
 
 /// Opens a database for reading; `None` if there is none or an empty one.
-pub(crate) fn for_reading(place: &FilePlace, migrations: &[&str]) -> Result<Option<OpenDatabase>> {
-    match look(place, migrations)? {
+pub(crate) fn for_reading(place: &FilePlace) -> Result<Option<OpenDatabase>> {
+    match look(place)? {
         Found::Nothing => Ok(None),
-        // What a newer version looks for is not in there yet. Where this user may not write, nobody but its owner can put that right.
-        Found::Ours { schema, .. } if schema < newest(migrations) => match for_writing(place, migrations) {
-            Err(_) => Err(StoreError::Older { path: place.path().to_owned(), found: schema }),
-            opened => opened.map(Some),
-        },
-        Found::Ours { reader, schema, origin } => {
-            Ok(Some(OpenDatabase { connection: reader, schema_before: schema, origin }))
-        }
-        Found::Interrupted => for_writing(place, migrations).map(Some),
+        Found::Ours { reader, origin } => Ok(Some(OpenDatabase { connection: reader, origin })),
+        Found::Interrupted => for_writing(place).map(Some),
     }
 }
 
@@ -103,7 +94,7 @@ fn check_that_it_stayed(place: &FilePlace, before: &FileOrigin) -> Result<()> {
 }
 
 /// Looks at a place without changing what is there.
-fn look(place: &FilePlace, migrations: &[&str]) -> Result<Found> {
+fn look(place: &FilePlace) -> Result<Found> {
     let path = place.path();
     match place.look() {
         Err(source) => return Err(StoreError::Unreachable { path: path.to_owned(), source }),
@@ -121,12 +112,12 @@ fn look(place: &FilePlace, migrations: &[&str]) -> Result<Found> {
         return Err(StoreError::Foreign { path: path.to_owned(), application_id });
     }
     let found = match open_to_look(place) {
-        Ok((reader, application_id, schema)) => judge(path, reader, application_id, schema, migrations)?,
+        Ok((reader, application_id, version)) => judge(path, reader, application_id, version)?,
         Err(error) if is_interrupted(&error) && owner == Owner::We => return Ok(Found::Interrupted),
         Err(source) => return Err(told(source)),
     };
     check_that_it_stayed(place, &origin)?;
-    Ok(found.map_or(Found::Nothing, |(reader, schema)| Found::Ours { reader, schema, origin }))
+    Ok(found.map_or(Found::Nothing, |reader| Found::Ours { reader, origin }))
 }
 
 /// Whose the file alone says that it is.
@@ -194,8 +185,8 @@ fn open_to_look(place: &FilePlace) -> rusqlite::Result<(Connection, i32, i32)> {
 fn ask(reader: Connection) -> rusqlite::Result<(Connection, i32, i32)> {
     reader.busy_timeout(PATIENCE)?;
     let application_id = pragma(&reader, "application_id")?;
-    let schema = pragma(&reader, "user_version")?;
-    Ok((reader, application_id, schema))
+    let version = pragma(&reader, "user_version")?;
+    Ok((reader, application_id, version))
 }
 
 fn has_log(place: &FilePlace) -> bool {
@@ -203,25 +194,14 @@ fn has_log(place: &FilePlace) -> bool {
     FILES_BESIDE[..2].iter().any(|ending| has_bytes(ending))
 }
 
-/// Returns the reader of a database of ours, with its schema; `None` if there is nothing in it.
-fn judge(
-    path: &Path,
-    reader: Connection,
-    application_id: i32,
-    schema: i32,
-    migrations: &[&str],
-) -> Result<Option<(Connection, i32)>> {
-    let told = |source| StoreError::of(path, source);
-    if is_blank(&reader, application_id, schema).map_err(told)? {
+/// Returns the reader of a database of ours; `None` if there is nothing in it.
+fn judge(path: &Path, reader: Connection, application_id: i32, version: i32) -> Result<Option<Connection>> {
+    if is_blank(&reader, application_id, version).map_err(|source| StoreError::of(path, source))? {
         return Ok(None);
     }
-    check_owner_and_schema(path, application_id, schema, migrations)?;
+    check_owner_and_version(path, application_id, version)?;
     check_kinds(&reader, path)?;
-    // What is about to be rewritten has to be whole. Otherwise reading all of it takes too long to be done each time.
-    if schema < newest(migrations) {
-        check(&reader, path)?;
-    }
-    Ok(Some((reader, schema)))
+    Ok(Some(reader))
 }
 
 /// Reads the whole database and checks that it makes sense.
@@ -240,38 +220,33 @@ fn check_kinds(reader: &Connection, path: &Path) -> Result<()> {
     odd.map_or(Ok(()), |odd| Err(StoreError::Damaged { path: path.to_owned(), detail: format!("it has a {odd}") }))
 }
 
-fn check_owner_and_schema(path: &Path, application_id: i32, schema: i32, migrations: &[&str]) -> Result<()> {
+fn check_owner_and_version(path: &Path, application_id: i32, version: i32) -> Result<()> {
     if application_id != APPLICATION_ID {
         return Err(StoreError::Foreign { path: path.to_owned(), application_id });
     }
-    if schema < 0 || schema > newest(migrations) {
-        return Err(StoreError::Newer { path: path.to_owned(), found: schema, known: newest(migrations) });
+    if version != LAYOUT_VERSION {
+        return Err(StoreError::OtherLayout { path: path.to_owned(), found: version, known: LAYOUT_VERSION });
     }
     Ok(())
 }
 
-/// Brings the database to the newest schema. All steps are one transaction: a crash leaves the old schema whole, and a
-/// second process that does the same waits, then finds nothing left to do. Gives the schema before.
-fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<i32> {
+/// Creates the tables in an empty database, in one transaction. A second process that does the same waits, then finds the tables.
+fn create_layout(connection: &mut Connection, path: &Path) -> Result<()> {
     let told = |source| StoreError::of(path, source);
-    let current = |connection: &Connection| pragma(connection, "user_version").map_err(told);
-    if current(connection)? == newest(migrations) && application_id(connection, path)? == APPLICATION_ID {
-        return Ok(newest(migrations));
+    let version = |connection: &Connection| pragma(connection, "user_version").map_err(told);
+    if version(connection)? == LAYOUT_VERSION && application_id(connection, path)? == APPLICATION_ID {
+        return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(told)?;
-    let (owner, schema) = (application_id(&transaction, path)?, current(&transaction)?);
-    if is_blank(&transaction, owner, schema).map_err(told)? {
-        transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(told)?;
-    } else {
-        // Looked at before; looked at again because another process may have been here since.
-        check_owner_and_schema(path, owner, schema, migrations)?;
+    let (owner, version) = (application_id(&transaction, path)?, version(&transaction)?);
+    if !is_blank(&transaction, owner, version).map_err(told)? {
+        // Another process has been here since this one looked.
+        return check_owner_and_version(path, owner, version);
     }
-    for migration in migrations.iter().skip(usize::try_from(schema).unwrap_or(0)) {
-        transaction.execute_batch(migration).map_err(told)?;
-    }
-    transaction.pragma_update(None, "user_version", newest(migrations)).map_err(told)?;
-    transaction.commit().map_err(told)?;
-    Ok(schema)
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(told)?;
+    transaction.execute_batch(LAYOUT).map_err(told)?;
+    transaction.pragma_update(None, "user_version", LAYOUT_VERSION).map_err(told)?;
+    transaction.commit().map_err(told)
 }
 
 /// Lets readers read while one process writes, and no run of an experiment wait for a disk: what the machine had not written when its power

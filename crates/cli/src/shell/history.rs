@@ -56,16 +56,13 @@ pub fn to_write(path: &Path, settings: &Settings) -> corewise_store::Result<Stor
             });
         }
     }
-    Store::open(path).inspect(say_renumbered)
+    Store::open(path)
 }
 
 fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<Store>> {
     let store = Store::open_to_read(path)?;
-    if let Some(store) = &store {
-        say_renumbered(store);
-        if is_checked(store, settings) {
-            store.check()?;
-        }
+    if let Some(store) = store.as_ref().filter(|store| is_checked(store, settings)) {
+        store.check()?;
     }
     Ok(store)
 }
@@ -74,24 +71,6 @@ fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<St
 /// usual place is checked by `corewise doctor`, since it may be large.
 fn is_checked(store: &Store, settings: &Settings) -> bool {
     settings.named_store.is_some() || store.origin().writers().is_some()
-}
-
-/// The opening that brings a store up to date is the only one that knows.
-fn say_renumbered(store: &Store) {
-    let renumbered = store.renumbered();
-    if renumbered.is_empty() {
-        return;
-    }
-    let all: Vec<String> = renumbered
-        .iter()
-        .map(|entry| format!("{} {} is now {}", entry.kind, entry.was.unwrap_or_default(), entry.number))
-        .collect();
-    say(&format!(
-        "note: everything in {} now has one series of numbers: {}\n  {} still accepts the old ones of maps.",
-        store.path().display(),
-        all.join(", "),
-        suggestion::mention(&suggested_command::links_show("N"))
-    ));
 }
 
 fn path(settings: &Settings) -> Result<&Path, Failure> {
@@ -116,11 +95,6 @@ pub fn broken(error: StoreError) -> Failure {
         }
         error => Failure::unavailable(format!("the history cannot be read: {error}")),
     }
-}
-
-/// The number that what had a number among its kind has now: its own where it was not given another.
-pub fn number_now(store: &Store, kind: &str, number: i64) -> Result<i64, Failure> {
-    Ok(store.renumbered_to(kind, number).map_err(broken)?.unwrap_or(number))
 }
 
 /// Stores what was made. A history that fails is said once, and what was made is shown all the same.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use corewise_keep::{Status, Wish};
+use corewise_keep::{ReleaseRequest, Status};
 use corewise_machine::suggested_command;
 use corewise_model::keep::Held;
 use corewise_sys::input::{Input, InputKind};
@@ -112,11 +112,11 @@ pub fn running(settings: &Settings) -> Result<State<'static>, Failure> {
 ///
 /// # Errors
 /// Where none runs, or that is not known.
-pub fn ask(process: u32, wish: Wish, settings: &Settings) -> Result<(), Failure> {
+pub fn ask(process: u32, request: ReleaseRequest, settings: &Settings) -> Result<(), Failure> {
     let state = running(settings)?;
     let file = wishes_in(settings.journal_folder()?);
     let before = input::read_text(&file, InputKind::KeeperWishes).unwrap_or_default();
-    let text = format!("{before}{process} {}\n", word(wish));
+    let text = format!("{before}{process} {}\n", word(request));
     output::replace(&file, text.as_bytes())
         .map_err(|error| Failure::unavailable(format!("cannot write {}: {error}", file.display())))?;
     state.reload();
@@ -124,22 +124,23 @@ pub fn ask(process: u32, wish: Wish, settings: &Settings) -> Result<(), Failure>
 }
 
 /// What was asked for about processes; asked once.
-pub fn take_wishes(folder: &Path) -> Vec<(u32, Wish)> {
+pub fn take_requests(folder: &Path) -> Vec<(u32, ReleaseRequest)> {
     let file = wishes_in(folder);
     let text = input::read_text(&file, InputKind::KeeperWishes).unwrap_or_default();
     let _ = input::remove(&file);
-    let wish = |line: &str| {
+    let request = |line: &str| {
         let (process, asked) = line.split_once(' ')?;
-        let wish = [Wish::Release, Wish::Hold].into_iter().find(|wish| word(*wish) == asked)?;
-        Some((process.parse().ok()?, wish))
+        let request =
+            [ReleaseRequest::Release, ReleaseRequest::Hold].into_iter().find(|request| word(*request) == asked)?;
+        Some((process.parse().ok()?, request))
     };
-    text.lines().filter_map(wish).collect()
+    text.lines().filter_map(request).collect()
 }
 
-const fn word(wish: Wish) -> &'static str {
-    match wish {
-        Wish::Release => "release",
-        Wish::Hold => "hold",
+const fn word(request: ReleaseRequest) -> &'static str {
+    match request {
+        ReleaseRequest::Release => "release",
+        ReleaseRequest::Hold => "hold",
     }
 }
 

@@ -76,10 +76,12 @@ fn names(machines: &[BuiltIn]) -> String {
 
 /// The machine that corewise runs on.
 pub fn this_machine() -> Result<Machine, Failure> {
-    corewise_sys::topology::read(&Root::live()).map_err(|error| {
-        Failure::unavailable(error)
-            .next("corewise needs /sys or /proc: mount them, or allow this process to read them.")
-    })
+    corewise_sys::topology::read(&Root::live()).map_err(unread_machine)
+}
+
+/// Fails since the machine that corewise runs on cannot be read.
+pub fn unread_machine(error: SysError) -> Failure {
+    Failure::unavailable(error).next("corewise needs /sys or /proc: mount them, or allow this process to read them.")
 }
 
 /// A machine, and what its file says of itself where it comes from a machine file.

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 pub use corewise_lab::placing::reachable_here;
-use corewise_lab::placing::{self, Known, PlacingError};
+use corewise_lab::placing::{self, PlacingError};
 use corewise_machine::machine::MemoryCost;
-use corewise_machine::placement::{Context, Expression, PlacementError, Resolution, parse};
+use corewise_machine::placement::{Context, Expression, MachineKnowledge, PlacementError, Resolution, parse};
 use corewise_machine::suggested_command;
 use corewise_machine::worth::WorthNow;
 use corewise_machine::{CpuSet, Machine};
@@ -68,13 +68,13 @@ impl From<PlacingError> for Failure {
     }
 }
 
-/// What the store has of a machine.
-impl Known for Settings {
-    fn quiet(&self, machine: &Machine) -> Option<CpuSet> {
+/// Reads the store.
+impl MachineKnowledge for Settings {
+    fn quiet_cpus(&self, machine: &Machine) -> Option<CpuSet> {
         Some(latest(machine, self)?.quiet)
     }
 
-    fn worth(&self, machine: &Machine) -> Option<WorthNow> {
+    fn worth_now(&self, machine: &Machine) -> Option<WorthNow> {
         super::worth::now(machine, self)
     }
 

@@ -139,7 +139,7 @@ impl Expression {
     }
 
     /// Whether the expression speaks of groups, which need a map of links.
-    pub fn needs_groups(&self) -> bool {
+    pub(super) fn needs_groups(&self) -> bool {
         let is_group = |node: &Node| {
             matches!(node, Node::Objects { level: Level::Group, .. } | Node::Pattern { level: Level::Group, .. })
         };
@@ -147,12 +147,12 @@ impl Expression {
     }
 
     /// Whether what memory costs changes what the expression selects: `cheap-memory`, and devices at a node without cpus.
-    pub fn needs_memory_costs(&self) -> bool {
+    pub(super) fn needs_memory_costs(&self) -> bool {
         self.term.has(&|node| matches!(node, Node::Name(Name::CheapMemory) | Node::Near(_)))
     }
 
     /// Whether the expression asks what cpus are worth now; it means other cpus at another time.
-    pub fn needs_worth(&self) -> bool {
+    pub(super) fn needs_worth(&self) -> bool {
         self.term.has(&|node| matches!(node, Node::Best { .. }))
     }
 
@@ -162,7 +162,7 @@ impl Expression {
     }
 
     /// Whether the expression has the name `quiet`, which needs a survey.
-    pub fn needs_survey(&self) -> bool {
+    pub(super) fn needs_survey(&self) -> bool {
         self.term.has(&|node| *node == Node::Name(Name::Quiet))
     }
 }

@@ -325,6 +325,11 @@ impl Rule {
         }
     }
 
+    /// Returns the expressions of its cpus and of its threads' cpus.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        self.threads.iter().map(|threads| &threads.on.0).chain([&self.on.0])
+    }
+
     /// What is wrong with it, if anything.
     pub fn wrong(&self) -> Option<String> {
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-@".contains(character);

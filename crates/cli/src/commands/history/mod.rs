@@ -3,6 +3,7 @@
 pub mod arguments;
 mod document;
 mod import;
+mod list;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,14 +21,14 @@ use crate::draw::wrap::wrap;
 use crate::shell::artifact::{Form, Kind};
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, existing, to_write};
-use crate::shell::list::{HistoryDocument, list};
 use crate::shell::machine::this_machine;
 use crate::shell::output::{say, show as print};
-use crate::shell::rules::Rules;
+use crate::shell::rules::find_rules;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::{HistoryArguments, HistoryCommand, ListArguments};
 use document::DeletionDocument;
+use list::{HistoryDocument, list};
 
 impl Run for HistoryArguments {
     const DOCUMENTS: &'static [Document] = &[
@@ -83,7 +84,7 @@ fn show(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<
 /// The rules whose evidence is in this user's history: the user's own, and for root the system's too.
 fn rules(settings: &Settings) -> Result<Vec<Rule>, Failure> {
     let places = [false, true].into_iter().filter(|of_system| !of_system || settings.is_root);
-    let known = places.filter_map(|of_system| Rules::of(None, of_system, settings).ok());
+    let known = places.filter_map(|of_system| find_rules(None, of_system, settings).ok());
     let read = known.map(|rules| rules.read()).collect::<Result<Vec<_>, _>>()?;
     Ok(read.into_iter().flatten().collect())
 }

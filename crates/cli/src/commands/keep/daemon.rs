@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use corewise_keep::{Host, Order, Scope, Status, metrics};
+use corewise_keep::{KeepHost, KeepOptions, KeepOrder, ReleaseRequest, RuleFiles, Status, metrics};
 use corewise_machine::Machine;
+use corewise_machine::placement::MachineKnowledge;
 use corewise_machine::suggested_command;
 use corewise_machine::worth::Speed;
-use corewise_model::keep::ResolvedRule;
 use corewise_model::worth::speeds;
 use corewise_sys::change::Journal;
 use corewise_sys::lock::{self, Taken};
@@ -22,18 +22,14 @@ use crate::draw::number::count;
 use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::latest_survey;
-use crate::shell::keeper::{State, take_wishes};
+use crate::shell::keeper::{State, take_requests};
 use crate::shell::log;
-use crate::shell::machine::this_machine;
-use crate::shell::rules::{Rules, Stamp};
 use crate::shell::settings::Settings;
 
 const LOCK: &str = "keep.lock";
-/// The files of rules are looked at so often.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Keeps the rules in force until a signal ends it.
-pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<Exit, Failure> {
+pub fn run(typed: &RunArguments, rules: RuleFiles, settings: &Settings) -> Result<Exit, Failure> {
     let folder = settings.journal_folder()?;
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unavailable(format!("cannot use {}: {error}", folder.display()));
@@ -71,20 +67,17 @@ pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<E
     let mut host = Service {
         signals: signals::Held::new().map_err(Failure::unavailable)?,
         notify: std::env::var_os("NOTIFY_SOCKET"),
-        rules,
         settings,
         folder,
         metrics: typed.metrics.clone(),
         state,
         is_ready: false,
         trouble: None,
-        stamps: Vec::new(),
-        looked: Instant::now(),
     };
-    let scope = if rules.of_system { Scope::System } else { Scope::User(process::effective_user()) };
     let shown = if rules.of_system { Some(Settings::system_runtime()) } else { settings.runtime.as_deref() };
-    let map = shown.map(|folder| (folder, typed.worth_every));
-    let ended = corewise_keep::run(scope, Journal::in_folder(folder), left_alone, map, &mut host);
+    let worth_map = shown.map(|folder| (folder, typed.worth_every));
+    let options = KeepOptions { rules, journal: Journal::in_folder(folder), left_alone, worth_map };
+    let ended = corewise_keep::run(options, &mut host);
     host.state.end(folder, ended.clone().unwrap_or_default());
     ended.map(|_| Exit::Done).map_err(Failure::unavailable)
 }
@@ -92,7 +85,6 @@ pub fn run(typed: &RunArguments, rules: &Rules, settings: &Settings) -> Result<E
 struct Service<'a> {
     signals: signals::Held,
     notify: Option<OsString>,
-    rules: &'a Rules,
     settings: &'a Settings,
     folder: &'a Path,
     metrics: Option<PathBuf>,
@@ -100,9 +92,6 @@ struct Service<'a> {
     is_ready: bool,
     /// Why the last report could not be written, which is said once.
     trouble: Option<String>,
-    /// The files of rules as they were read, and when it was looked last whether they are so still.
-    stamps: Vec<Stamp>,
-    looked: Instant,
 }
 
 impl Service<'_> {
@@ -110,21 +99,6 @@ impl Service<'_> {
         if let Some(socket) = self.notify.as_ref().filter(|socket| !socket.is_empty()) {
             let _ = service::notify(socket, state);
         }
-    }
-
-    fn reload(&mut self) -> Order {
-        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_ns() / 1_000));
-        self.is_ready = false;
-        Order::Reload(take_wishes(self.folder))
-    }
-
-    /// Whether files of rules were written since they were read; looked at once a [`PAUSE`].
-    fn have_rules_changed(&mut self) -> bool {
-        if self.looked.elapsed() < PAUSE {
-            return false;
-        }
-        self.looked = Instant::now();
-        self.rules.stamps() != self.stamps
     }
 
     fn write(&self, status: &Status<'_>) -> Result<(), String> {
@@ -136,28 +110,30 @@ impl Service<'_> {
     }
 }
 
-impl Host for Service<'_> {
-    fn order(&mut self) -> Order {
+impl KeepHost for Service<'_> {
+    fn next_order(&mut self) -> KeepOrder {
         match self.signals.next(Duration::ZERO).map(|signal| signal.number) {
-            Some(signals::RELOAD) => self.reload(),
+            Some(signals::RELOAD) => KeepOrder::Reload,
             Some(signals::TERMINATE | signals::INTERRUPT) => {
                 self.tell("STOPPING=1");
-                Order::Stop
+                KeepOrder::Stop
             }
-            _ if self.have_rules_changed() => self.reload(),
-            _ => Order::Continue,
+            _ => KeepOrder::Continue,
         }
     }
 
-    fn rules(&mut self) -> Result<Vec<ResolvedRule>, String> {
-        self.stamps = self.rules.stamps();
-        self.rules.resolved(self.settings).map_err(|failure| failure.what)
+    fn begin_reload(&mut self) -> Vec<(u32, ReleaseRequest)> {
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_ns() / 1_000));
+        self.is_ready = false;
+        take_requests(self.folder)
     }
 
-    fn speeds(&mut self) -> Result<(Machine, Vec<Speed>), String> {
-        let machine = this_machine().map_err(|failure| failure.what)?;
-        let speeds = speeds(&machine, latest_survey(&machine, self.settings, |_| true).as_ref());
-        Ok((machine, speeds))
+    fn knowledge(&self) -> &dyn MachineKnowledge {
+        self.settings
+    }
+
+    fn speeds(&self, machine: &Machine) -> Vec<Speed> {
+        speeds(machine, latest_survey(machine, self.settings, |_| true).as_ref())
     }
 
     fn report(&mut self, status: &Status<'_>) -> bool {

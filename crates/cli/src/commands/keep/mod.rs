@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use corewise_keep::{Scope, Wish};
+use corewise_keep::{ReleaseRequest, RuleFiles};
 use corewise_machine::placement::Name;
 use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::suggested_command;
@@ -25,7 +25,7 @@ use corewise_model::keep::{
 };
 use corewise_sys::files::path_of;
 use corewise_sys::process::Stat;
-use corewise_sys::{affinity, cpuset, installed, process};
+use corewise_sys::{affinity, cpuset, installed};
 use jiff::tz::TimeZone;
 
 use crate::draw::suggestion;
@@ -36,7 +36,7 @@ use crate::shell::history::{broken, existing};
 use crate::shell::keeper::{self, State};
 use crate::shell::output::{print_text, say, show};
 use crate::shell::placing::expression;
-use crate::shell::rules::Rules;
+use crate::shell::rules::find_rules;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::{AddArguments, KeepArguments, KeepCommand, StrengthName};
@@ -60,12 +60,12 @@ impl Run for KeepArguments {
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let of_system = self.system || settings.is_root && !self.user;
-        let rules = Rules::of(self.rules.as_deref(), of_system, settings)?;
+        let rules = find_rules(self.rules.as_deref(), of_system, settings)?;
         match self.command {
             None => list(&rules, settings),
             Some(KeepCommand::Add(typed)) => add(typed, &rules, settings),
             Some(KeepCommand::Plan) => plan(&rules, settings),
-            Some(KeepCommand::Run(typed)) => return daemon::run(&typed, &rules, settings),
+            Some(KeepCommand::Run(typed)) => return daemon::run(&typed, rules, settings),
             Some(KeepCommand::Prove(typed)) => return prove::prove(&typed, &rules, settings),
             Some(KeepCommand::Why { process }) => why(process, &rules, settings),
             Some(KeepCommand::Release { process, undo }) => release(process, undo, settings),
@@ -92,8 +92,8 @@ impl Run for KeepArguments {
     }
 }
 
-fn list(rules: &Rules, settings: &Settings) -> Result<(), Failure> {
-    let resolved = rules.resolved(settings)?;
+fn list(rules: &RuleFiles, settings: &Settings) -> Result<(), Failure> {
+    let resolved = rules.resolve_here(settings)?;
     let running = State::read(settings).filter(|state| state.of_system == rules.of_system);
     let place = rules.place.display().to_string();
     show(
@@ -108,10 +108,10 @@ fn list(rules: &Rules, settings: &Settings) -> Result<(), Failure> {
     )
 }
 
-fn add(typed: AddArguments, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
+fn add(typed: AddArguments, rules: &RuleFiles, settings: &Settings) -> Result<(), Failure> {
     let rule = rule(typed, settings)?;
     let file = rules.add(&rule)?;
-    let here = rules.resolved(settings)?.into_iter().find(|resolved| resolved.rule.name == rule.name);
+    let here = rules.resolve_here(settings)?.into_iter().find(|resolved| resolved.rule.name == rule.name);
     if let Some(problem) = here.and_then(|resolved| resolved.problem) {
         say(&format!("warning: on this machine rule {} holds nothing: {problem}", rule.name));
     }
@@ -255,13 +255,12 @@ fn changed(rule: &str, what: &str, file: &Path, settings: &Settings) -> Result<(
     )
 }
 
-fn plan(rules: &Rules, settings: &Settings) -> Result<(), Failure> {
-    let scope = if rules.of_system { Scope::System } else { Scope::User(process::effective_user()) };
-    let resolved = rules.resolved(settings)?;
+fn plan(rules: &RuleFiles, settings: &Settings) -> Result<(), Failure> {
+    let resolved = rules.resolve_here(settings)?;
     for (rule, problem) in resolved.iter().filter_map(|rule| Some((&rule.rule.name, rule.problem.as_ref()?))) {
         say(&format!("warning: rule {rule}: {problem}"));
     }
-    let (planned, unreadable) = planned(Keeper::new(resolved), &corewise_keep::processes(scope));
+    let (planned, unreadable) = planned(Keeper::new(resolved), &corewise_keep::processes(rules.scope()));
     show(
         settings,
         || PlanDocument { schema: "corewise/keep-plan/1", processes: &planned, unreadable: &unreadable },
@@ -303,7 +302,7 @@ fn planned(mut keeper: Keeper, processes: &[Process]) -> (Vec<Planned>, BTreeMap
     (planned, unreadable)
 }
 
-fn why(id: u32, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
+fn why(id: u32, rules: &RuleFiles, settings: &Settings) -> Result<(), Failure> {
     let process = corewise_keep::process(id)
         .ok_or_else(|| Failure::unavailable(format!("there is no process {id} that can be placed")))?;
     let running = State::read(settings);
@@ -311,7 +310,7 @@ fn why(id: u32, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
     let held = held.filter(|held| held.start_ticks == process.start_ticks);
     let waiting = running.as_ref().and_then(|state| state.status.waiting.get(&id));
     let waiting = waiting.filter(|waiting| waiting.start_ticks == process.start_ticks);
-    let keeper = Keeper::new(rules.resolved(settings)?);
+    let keeper = Keeper::new(rules.resolve_here(settings)?);
     let document = WhyDocument {
         schema: "corewise/keep-why/1",
         process: &process,
@@ -365,5 +364,5 @@ fn release(id: u32, is_undone: bool, settings: &Settings) -> Result<(), Failure>
             suggestion::mention(&suggested_command::keep_why(&id.to_string()))
         )));
     }
-    keeper::ask(id, if is_undone { Wish::Hold } else { Wish::Release }, settings)
+    keeper::ask(id, if is_undone { ReleaseRequest::Hold } else { ReleaseRequest::Release }, settings)
 }

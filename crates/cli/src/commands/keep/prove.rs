@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use corewise_keep::RuleFiles;
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
@@ -18,12 +19,11 @@ use crate::shell::itself::Itself;
 use crate::shell::keeper::{self, State};
 use crate::shell::machine::this_machine;
 use crate::shell::output::show;
-use crate::shell::rules::Rules;
 use crate::shell::settings::{History, Settings};
 
 /// `corewise keep prove`: its experiment is one as any other, made by `corewise try --again`.
-pub fn prove(typed: &ProveArguments, rules: &Rules, settings: &Settings) -> Result<Exit, Failure> {
-    let rule = rules.one(&typed.name)?;
+pub fn prove(typed: &ProveArguments, rules: &RuleFiles, settings: &Settings) -> Result<Exit, Failure> {
+    let rule = rules.read_rule(&typed.name)?;
     let on = rule.on.0.to_string();
     let Some(evidence) = &rule.evidence else {
         let what = format!("rule {} rests on no experiment that could be made once more", rule.name);
@@ -38,7 +38,7 @@ pub fn prove(typed: &ProveArguments, rules: &Rules, settings: &Settings) -> Resu
     }
     let is_running = State::read(settings).is_some_and(|state| state.of_system == rules.of_system);
     let is_it = |here: &ResolvedRule| here.rule.name == rule.name && here.is_in_force();
-    if is_running && rules.resolved(settings)?.iter().any(is_it) {
+    if is_running && rules.resolve_here(settings)?.iter().any(is_it) {
         let what = format!(
             "the running {} holds rule {}, and would place what is tried",
             suggestion::mention(&suggested_command::keep_run()),
@@ -90,7 +90,13 @@ fn latest(settings: &Settings) -> Result<Option<(i64, Conducted)>, Failure> {
 }
 
 /// Writes down what the experiment means for the rule, and says so.
-fn judged(rule: &Rule, experiment: i64, made: &Conducted, rules: &Rules, settings: &Settings) -> Result<(), Failure> {
+fn judged(
+    rule: &Rule,
+    experiment: i64,
+    made: &Conducted,
+    rules: &RuleFiles,
+    settings: &Settings,
+) -> Result<(), Failure> {
     let (fate, evidence) = match made.conclude().standing.verdict {
         Verdict::Wins { .. } => (Fate::Renewed, Evidence::of_winner(experiment, made).map(|(_, evidence)| evidence)),
         Verdict::NoMaterialDifference | Verdict::RealButBelowMargin { .. } => (Fate::Withdrawn, None),

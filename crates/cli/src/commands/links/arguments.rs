@@ -145,12 +145,6 @@ pub enum LinksCommand {
         #[arg(value_name = "N")]
         number: i64,
     },
-    /// List the stored maps of this machine
-    List {
-        /// List those of all machines, and of imported files
-        #[arg(long)]
-        all: bool,
-    },
 }
 
 /// A unit of time in files of other tools.

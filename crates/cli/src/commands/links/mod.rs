@@ -29,9 +29,8 @@ use crate::draw::survey::Kept;
 use crate::shell::artifact::{self, Form, Printed};
 use crate::shell::document::ArtifactDocument;
 use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, existing, keep, number_now};
+use crate::shell::history::{broken, existing, keep};
 use crate::shell::interruption::Interruption;
-use crate::shell::list::list;
 use crate::shell::lock;
 use crate::shell::machine::{self, MachineChoice, this_machine};
 use crate::shell::measuring::nothing_measured;
@@ -80,19 +79,9 @@ fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
             compared(before, after, machine.as_ref(), settings)
         }
         Action::Show(number) => {
-            let (number, map) = stored(*number, settings)?;
-            if task.order.is_none() && !matches!(task.format, FormatName::Matrix | FormatName::Svg) {
-                let show = suggestion::mention(&suggested_command::history_show(&number.to_string()));
-                say(&format!("note: {show} is the new spelling"));
-            }
-            let kept = Kept::Recalled(number, when(map.provenance.started_unix_ms, &TimeZone::system()));
+            let map = stored(*number, settings)?;
+            let kept = Kept::Recalled(*number, when(map.provenance.started_unix_ms, &TimeZone::system()));
             print(&map, &kept, (task.format, task.order), settings)?;
-            Ok(Exit::Done)
-        }
-        Action::List { all } => {
-            let of_kind = suggestion::mention(&suggested_command::history_of_kind(LinkMap::KIND));
-            say(&format!("note: {of_kind} is the new spelling"));
-            list(Some(LinkMap::KIND), suggested_command::links(), *all, settings)?;
             Ok(Exit::Done)
         }
     }
@@ -206,24 +195,17 @@ fn finished(
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
 }
 
-/// The stored map of a number, or of the one that it had among maps.
-fn stored(number: i64, settings: &Settings) -> Result<(i64, LinkMap), Failure> {
-    let store = existing(settings, &suggested_command::links())?;
-    let number = number_now(&store, LinkMap::KIND, number)?;
-    Ok((number, store.get(number).map_err(broken)?))
+/// Reads the stored map of a number.
+fn stored(number: i64, settings: &Settings) -> Result<LinkMap, Failure> {
+    existing(settings, &suggested_command::links())?.get(number).map_err(broken)
 }
 
 fn compared(before: &Source, after: &Source, machine: Option<&Machine>, settings: &Settings) -> Result<Exit, Failure> {
     let map = |source: &Source| match source {
-        Source::Stored(number) => stored(*number, settings).map(|(number, map)| (Source::Stored(number), map)),
-        Source::File(path) => source::map(path, machine, None).map(|map| (source.clone(), map)),
+        Source::Stored(number) => stored(*number, settings),
+        Source::File(path) => source::map(path, machine, None),
     };
-    let ((before, earlier), (after, later)) = (map(before)?, map(after)?);
-    if let (Source::Stored(before), Source::Stored(after)) = (&before, &after) {
-        let compare = suggestion::mention(&suggested_command::history_compare([*before, *after]));
-        say(&format!("note: {compare} is the new spelling"));
-    }
-    compare(&before, &after, [&earlier, &later], settings)?;
+    compare(before, after, [&map(before)?, &map(after)?], settings)?;
     Ok(Exit::Done)
 }
 

@@ -21,8 +21,6 @@ use crate::shell::failure::Failure;
 /// A document of `corewise links --json`.
 #[derive(Deserialize)]
 struct Document {
-    /// Older ones called it so.
-    #[serde(alias = "map")]
     observed: LinkMap,
 }
 

@@ -57,11 +57,6 @@ pub enum Action {
     },
     /// Show a stored map.
     Show(i64),
-    /// List the stored maps.
-    List {
-        /// Those of all machines.
-        all: bool,
-    },
 }
 
 /// A map that is to be made.
@@ -152,7 +147,6 @@ impl LinksTask {
                 Action::Compare { before: Source::new(before), after: Source::new(after), machine }
             }
             Some(LinksCommand::Show { number }) => Action::Show(*number),
-            Some(LinksCommand::List { all }) => Action::List { all: *all },
             None if machine.is_some() && typed.simulate.is_none() => {
                 let what = "--machine names the machine of a matrix, and there is no matrix";
                 return Err(Failure::usage(what).next("Name the matrix: links --simulate FILE, or links import FILE."));
@@ -169,13 +163,10 @@ impl LinksArguments {
         let refused = |what: &str, next: &str| Some(Failure::usage(what).next(next));
         let is_table = self.format != FormatName::Text;
         match &self.command {
-            Some(LinksCommand::Compare { .. } | LinksCommand::List { .. }) if is_table || self.order.is_some() => {
-                refused(
-                    "compare and list have no picture and no table of visits",
-                    "They print text or, with --json, JSON.",
-                )
+            Some(LinksCommand::Compare { .. }) if is_table || self.order.is_some() => {
+                refused("compare has no picture and no table of visits", "It prints text or, with --json, JSON.")
             }
-            Some(LinksCommand::Show { .. } | LinksCommand::List { .. }) if self.machine.machine.is_some() => {
+            Some(LinksCommand::Show { .. }) if self.machine.machine.is_some() => {
                 refused("--machine names the machine of a file, and no file is read here", "Leave out --machine.")
             }
             Some(LinksCommand::Import { files, .. }) if files.len() > 1 && self.format != FormatName::Text => {

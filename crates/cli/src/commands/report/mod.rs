@@ -23,7 +23,7 @@ use crate::shell::failure::{Exit, Failure};
 use crate::shell::history::{broken, existing};
 use crate::shell::machine::this_machine;
 use crate::shell::output::{print_form, show};
-use crate::shell::rules::Rules;
+use crate::shell::rules::find_rules;
 use crate::shell::run::{Document, Run, document};
 use crate::shell::settings::Settings;
 use arguments::ReportArguments;
@@ -140,7 +140,8 @@ fn made(store: &Store, numbers: &[i64], settings: &Settings) -> Result<Page, Fai
 
 /// The rules of this user, where something of this machine is reported. Rules that cannot be read are said by `corewise keep`.
 fn rules(sections: &[Section], settings: &Settings) -> Option<(Vec<Rule>, Machine)> {
-    let rules = Rules::of(None, settings.is_root, settings).and_then(|rules| rules.read()).unwrap_or_default();
+    let rules =
+        find_rules(None, settings.is_root, settings).ok().and_then(|rules| rules.read().ok()).unwrap_or_default();
     let machine = if rules.is_empty() { None } else { this_machine().ok() }?;
     let fingerprint = machine.fingerprint();
     let mut machines = sections.iter().filter_map(|section| section.result.as_ref()?.machine.as_ref());

@@ -3,13 +3,13 @@
 use corewise_lab::placing::{Spread, Wish};
 use corewise_machine::placement::hold::Enforcement;
 use corewise_machine::placement::roles::roles;
-use corewise_model::keep::ThreadRule;
+use corewise_model::keep::{Rule, ThreadRule};
 
 use super::arguments::{EnforcementName, RunArguments};
 use crate::shell::child::task::RunTask;
 use crate::shell::failure::{Exit, Failure};
 use crate::shell::placing;
-use crate::shell::rules::Rules;
+use crate::shell::rules::find_rules;
 use crate::shell::settings::Settings;
 
 impl RunArguments {
@@ -19,10 +19,8 @@ impl RunArguments {
     /// Where there is no such rule.
     pub fn with_rule(self, settings: &Settings) -> Result<Self, Failure> {
         let Some(name) = &self.rule else { return Ok(self) };
-        let own = Rules::of(None, settings.is_root, settings)?;
-        let rule = own
-            .one(name)
-            .or_else(|failure| Rules::of(None, !settings.is_root, settings)?.one(name).map_err(|_| failure))?;
+        let read = |of_system| -> Result<Rule, Failure> { Ok(find_rules(None, of_system, settings)?.read_rule(name)?) };
+        let rule = read(settings.is_root).or_else(|failure| read(!settings.is_root).map_err(|_| failure))?;
         let role =
             |(number, threads): (usize, &ThreadRule)| format!("{number}={}:{}", threads.name.regex(), threads.on.0);
         let roles: Vec<String> = rule.threads.iter().enumerate().map(role).collect();

@@ -17,7 +17,6 @@ use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::placement::plan::{USUAL_MOST, plan};
 use corewise_machine::suggested_command;
 use corewise_machine::{CpuSet, Machine};
-use corewise_model::Artifact as _;
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
 use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, RolePlace, Source, WITHOUT_ECO_QOS, Workload};
@@ -30,7 +29,7 @@ use super::task::{Again, Choice, NewExperiment, PartsSource, PartsTask, Which, c
 use crate::draw::printable::named;
 use crate::draw::suggestion;
 use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, number_now, to_write};
+use crate::shell::history::{broken, to_write};
 use crate::shell::machine::this_machine;
 use crate::shell::output::say;
 use crate::shell::placing::{busiest, expression, reachable_here, resolve_here, with_memory_costs};
@@ -414,13 +413,9 @@ fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<
             .next("Leave out --no-store, or name the store with --store PATH."));
     };
     let unavailable = |error| Failure::unavailable(error);
-    // Opened as it is to be written to: a store of an older corewise is brought up to date.
     let store = if path.exists() { to_write(path, settings).map_err(unavailable)? } else { return Err(nothing()) };
     let (number, made) = match number {
-        Some(number) => {
-            let number = number_now(&store, Conducted::KIND, number)?;
-            (number, store.get::<Conducted>(number).map_err(broken)?)
-        }
+        Some(number) => (number, store.get::<Conducted>(number).map_err(broken)?),
         None => store.latest(&machine.fingerprint(), |_| true).map_err(unavailable)?.ok_or_else(nothing)?,
     };
     check_owner(&store, &[&made.experiment], settings)?;

@@ -19,8 +19,34 @@ const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 /// The least room for what grows with the screen: bars, strips, trails.
 const LEAST_REST: usize = 10;
 
+/// A quantity of cpus that has a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CpuField {
+    Busy,
+    Interrupts,
+    SoftInterrupts,
+    Host,
+    Worth,
+    Clock,
+    Kind,
+    Rules,
+}
+
+/// A quantity of a thread that has a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ThreadField {
+    Number,
+    Running,
+    Waiting,
+    Moves,
+    Rule,
+    PreemptedBy,
+}
+
 /// A column of numbers or words.
-struct Column {
+#[derive(Clone, Copy)]
+struct WatchColumn<F> {
+    field: F,
     title: &'static str,
     width: usize,
     /// Those with higher numbers are left out first.
@@ -28,31 +54,31 @@ struct Column {
     is_number: bool,
 }
 
-const fn number(title: &'static str, width: usize, rank: u8) -> Column {
-    Column { title, width, rank, is_number: true }
+const fn number<F>(field: F, title: &'static str, width: usize, rank: u8) -> WatchColumn<F> {
+    WatchColumn { field, title, width, rank, is_number: true }
 }
 
-const fn words(title: &'static str, width: usize, rank: u8) -> Column {
-    Column { title, width, rank, is_number: false }
+const fn words<F>(field: F, title: &'static str, width: usize, rank: u8) -> WatchColumn<F> {
+    WatchColumn { field, title, width, rank, is_number: false }
 }
 
-const OF_CPUS: [Column; 8] = [
-    number("busy%", 6, 0),
-    number("irq/s", 7, 1),
-    number("soft%", 6, 5),
-    number("host%", 6, 3),
-    number("worth%", 7, 2),
-    number("GHz", 5, 4),
-    words("kind", 12, 6),
-    words("rule", 13, 1),
+const CPU_COLUMNS: [WatchColumn<CpuField>; 8] = [
+    number(CpuField::Busy, "busy%", 6, 0),
+    number(CpuField::Interrupts, "irq/s", 7, 1),
+    number(CpuField::SoftInterrupts, "soft%", 6, 5),
+    number(CpuField::Host, "host%", 6, 3),
+    number(CpuField::Worth, "worth%", 7, 2),
+    number(CpuField::Clock, "GHz", 5, 4),
+    words(CpuField::Kind, "kind", 12, 6),
+    words(CpuField::Rules, "rule", 13, 1),
 ];
-const OF_THREADS: [Column; 6] = [
-    number("number", 8, 2),
-    number("run%", 6, 0),
-    number("wait%", 6, 0),
-    number("moves/s", 8, 1),
-    words("rule", 16, 3),
-    words("preempted by", 18, 4),
+const THREAD_COLUMNS: [WatchColumn<ThreadField>; 6] = [
+    number(ThreadField::Number, "number", 8, 2),
+    number(ThreadField::Running, "run%", 6, 0),
+    number(ThreadField::Waiting, "wait%", 6, 0),
+    number(ThreadField::Moves, "moves/s", 8, 1),
+    words(ThreadField::Rule, "rule", 16, 3),
+    words(ThreadField::PreemptedBy, "preempted by", 18, 4),
 ];
 
 /// How rows are drawn at a width.
@@ -61,8 +87,8 @@ pub struct Rows<'a> {
     cpus: HashMap<u32, &'a CpuNow>,
     width: usize,
     label: usize,
-    of_cpus: Vec<usize>,
-    of_threads: Vec<usize>,
+    cpu_columns: Vec<WatchColumn<CpuField>>,
+    thread_columns: Vec<WatchColumn<ThreadField>>,
 }
 
 impl<'a> Rows<'a> {
@@ -72,21 +98,22 @@ impl<'a> Rows<'a> {
         let label = if width < 60 { 14 } else { 20 };
         let has_clocks = cpus.values().any(|cpu| cpu.clock_mhz.is_some());
         let has_rules = cpus.values().any(|cpu| !cpu.rules.is_empty());
-        let is_there = |column: &Column| match column.title {
-            "GHz" => has_clocks,
-            "kind" => !view.header.machine.kinds.is_empty(),
-            "rule" => has_rules,
+        let is_cpu_field = |field| match field {
+            CpuField::Clock => has_clocks,
+            CpuField::Kind => !view.header.machine.kinds.is_empty(),
+            CpuField::Rules => has_rules,
             _ => true,
         };
         let has_preempters = view.frame.threads.iter().any(|thread| !thread.preempted_by.is_empty());
-        let is_of_threads = |column: &Column| match column.title {
-            "rule" => view.frame.threads.iter().any(|thread| thread.rule.is_some()),
-            "preempted by" => has_preempters,
+        let is_thread_field = |field| match field {
+            ThreadField::Rule => view.frame.threads.iter().any(|thread| thread.rule.is_some()),
+            ThreadField::PreemptedBy => has_preempters,
             _ => true,
         };
         let room = width.saturating_sub(label + LEAST_REST);
-        let (of_cpus, of_threads) = (fitted(&OF_CPUS, is_there, room), fitted(&OF_THREADS, is_of_threads, room));
-        Self { view, cpus, width, label, of_cpus, of_threads }
+        let cpu_columns = fitted(&CPU_COLUMNS, is_cpu_field, room);
+        let thread_columns = fitted(&THREAD_COLUMNS, is_thread_field, room);
+        Self { view, cpus, width, label, cpu_columns, thread_columns }
     }
 
     /// The line of a row.
@@ -102,15 +129,9 @@ impl<'a> Rows<'a> {
 
     fn title(&self, part: Part) -> Line {
         let line = Line::new().strong(padded(word(part), self.label));
-        let titles = |line: Line, columns: &[Column], shown: &[usize]| {
-            shown.iter().fold(line, |line, index| line.faint(cell(&columns[*index], columns[*index].title)))
-        };
         match part {
-            Part::Cpus => {
-                let line = titles(line, &OF_CPUS, &self.of_cpus);
-                line.faint("  load: █ programs ▒ interrupts ░ host")
-            }
-            Part::Threads => titles(line, &OF_THREADS, &self.of_threads).faint("  where it ran"),
+            Part::Cpus => with_titles(line, &self.cpu_columns).faint("  load: █ programs ▒ interrupts ░ host"),
+            Part::Threads => with_titles(line, &self.thread_columns).faint("  where it ran"),
             Part::Interrupts => line.faint("    a second  cpus that they strike"),
         }
     }
@@ -127,10 +148,9 @@ impl<'a> Rows<'a> {
         let seen: Vec<&CpuNow> = node.cpus.iter().filter_map(|cpu| self.cpus.get(&cpu).copied()).collect();
         let shares = mean(&seen);
         let line = if node.is_cpu() { Line::new().plain(label) } else { Line::new().strong(label) };
-        let line = self.of_cpus.iter().fold(line, |line, index| {
-            let column = &OF_CPUS[*index];
-            let text = self.cpu_cell(column.title, node, &seen, shares.as_ref());
-            line.with(tone_of(column.title, shares.as_ref()), cell(column, &text))
+        let line = self.cpu_columns.iter().fold(line, |line, column| {
+            let text = self.cpu_cell(column.field, node, &seen, shares.as_ref());
+            line.with(tone_of(column.field, shares.as_ref()), cell(column, &text))
         });
         let rest = self.width.saturating_sub(line.width() + 2);
         line.plain("  ").plain(match (node.is_cpu(), &shares) {
@@ -140,29 +160,29 @@ impl<'a> Rows<'a> {
         })
     }
 
-    fn cpu_cell(&self, title: &str, node: &Node, seen: &[&CpuNow], shares: Option<&CpuShares>) -> String {
+    fn cpu_cell(&self, field: CpuField, node: &Node, seen: &[&CpuNow], shares: Option<&CpuShares>) -> String {
         let percent =
             |of: fn(&CpuShares) -> f32| shares.map_or_else(|| UNKNOWN.to_owned(), |shares| self::percent(of(shares)));
-        match title {
-            "busy%" => percent(|shares| shares.busy),
-            "soft%" => percent(|shares| shares.soft_interrupts),
-            "host%" => percent(|shares| shares.host),
-            "worth%" => percent(|shares| shares.worth),
-            "irq/s" => {
+        match field {
+            CpuField::Busy => percent(|shares| shares.busy),
+            CpuField::SoftInterrupts => percent(|shares| shares.soft_interrupts),
+            CpuField::Host => percent(|shares| shares.host),
+            CpuField::Worth => percent(|shares| shares.worth),
+            CpuField::Interrupts => {
                 let known: Option<f32> = seen.iter().map(|cpu| cpu.interrupts_per_s).sum();
                 known.filter(|_| !seen.is_empty()).map_or_else(|| UNKNOWN.to_owned(), |rate| brief(f64::from(rate)))
             }
-            "GHz" => {
+            CpuField::Clock => {
                 let known: Vec<u32> = seen.iter().filter_map(|cpu| cpu.clock_mhz).collect();
                 let sum: f64 = known.iter().map(|mhz| f64::from(*mhz)).sum();
                 if known.is_empty() { UNKNOWN.to_owned() } else { format!("{:.1}", sum / known.len() as f64 / 1e3) }
             }
-            "kind" => {
+            CpuField::Kind => {
                 let machine = &self.view.header.machine;
                 let kinds = machine.kinds.iter().filter(|kind| !kind.cpus.is_disjoint(&node.cpus));
                 kinds.map(|kind| kind.core_type.word()).collect::<Vec<_>>().join(", ")
             }
-            _ => {
+            CpuField::Rules => {
                 let mut rules: Vec<&str> = seen.iter().flat_map(|cpu| &cpu.rules).map(String::as_str).collect();
                 rules.sort_unstable();
                 rules.dedup();
@@ -189,10 +209,13 @@ impl<'a> Rows<'a> {
     fn thread(&self, thread: &ThreadNow) -> Line {
         let own = if thread.is_own { "*" } else { " " };
         let line = Line::new().plain(padded(&format!("{own} {}", thread.name), self.label));
-        let line = self.of_threads.iter().fold(line, |line, index| {
-            let column = &OF_THREADS[*index];
-            let tone = if column.title == "rule" && thread.inside == Some(false) { Tone::Warn } else { Tone::Plain };
-            line.with(tone, cell(column, &thread_cell(column.title, thread)))
+        let line = self.thread_columns.iter().fold(line, |line, column| {
+            let tone = if column.field == ThreadField::Rule && thread.inside == Some(false) {
+                Tone::Warn
+            } else {
+                Tone::Plain
+            };
+            line.with(tone, cell(column, &thread_cell(column.field, thread)))
         });
         let rest = self.width.saturating_sub(line.width() + 2);
         line.plain("  ").plain(self.view.trails.text(thread.thread, rest))
@@ -209,14 +232,14 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn thread_cell(title: &str, thread: &ThreadNow) -> String {
+fn thread_cell(field: ThreadField, thread: &ThreadNow) -> String {
     let share = |share: Option<f32>| share.map_or_else(|| UNKNOWN.to_owned(), percent);
-    match title {
-        "number" => thread.thread.to_string(),
-        "run%" => share(thread.running),
-        "wait%" => share(thread.waiting),
-        "moves/s" => thread.moves_per_s.map_or_else(|| UNKNOWN.to_owned(), |moves| brief(f64::from(moves))),
-        "rule" => thread.rule.as_ref().map_or_else(String::new, |rule| {
+    match field {
+        ThreadField::Number => thread.thread.to_string(),
+        ThreadField::Running => share(thread.running),
+        ThreadField::Waiting => share(thread.waiting),
+        ThreadField::Moves => thread.moves_per_s.map_or_else(|| UNKNOWN.to_owned(), |moves| brief(f64::from(moves))),
+        ThreadField::Rule => thread.rule.as_ref().map_or_else(String::new, |rule| {
             let is = match thread.inside {
                 Some(true) => " inside",
                 Some(false) => " outside",
@@ -224,16 +247,16 @@ fn thread_cell(title: &str, thread: &ThreadNow) -> String {
             };
             format!("{}{is}", head_of(rule, 15 - is.len()))
         }),
-        _ => thread.preempted_by.first().map_or_else(String::new, |by| {
+        ThreadField::PreemptedBy => thread.preempted_by.first().map_or_else(String::new, |by| {
             let name = if by.is_own { "this corewise" } else { &by.name };
             format!("{} {}x", head_of(name, 12), by.times)
         }),
     }
 }
 
-/// The columns that are there and fit, those of the lowest ranks first.
-fn fitted(columns: &[Column], is_there: impl Fn(&Column) -> bool, room: usize) -> Vec<usize> {
-    let mut by_rank: Vec<usize> = (0..columns.len()).filter(|index| is_there(&columns[*index])).collect();
+/// Returns the columns of the fields that are there, if they fit: those of the lowest ranks first.
+fn fitted<F: Copy>(columns: &[WatchColumn<F>], is_there: impl Fn(F) -> bool, room: usize) -> Vec<WatchColumn<F>> {
+    let mut by_rank: Vec<usize> = (0..columns.len()).filter(|index| is_there(columns[*index].field)).collect();
     by_rank.sort_by_key(|index| columns[*index].rank);
     let mut taken = 0;
     let mut shown: Vec<usize> = by_rank
@@ -244,10 +267,14 @@ fn fitted(columns: &[Column], is_there: impl Fn(&Column) -> bool, room: usize) -
         })
         .collect();
     shown.sort_unstable();
-    shown
+    shown.into_iter().map(|index| columns[index]).collect()
 }
 
-fn cell(column: &Column, text: &str) -> String {
+fn with_titles<F>(line: Line, columns: &[WatchColumn<F>]) -> Line {
+    columns.iter().fold(line, |line, column| line.faint(cell(column, column.title)))
+}
+
+fn cell<F>(column: &WatchColumn<F>, text: &str) -> String {
     match column.is_number {
         true => format!("{text:>width$}", width = column.width),
         false => format!(" {}", padded(text, column.width - 1)),
@@ -288,9 +315,9 @@ fn mean(seen: &[&CpuNow]) -> Option<CpuShares> {
     })
 }
 
-fn tone_of(title: &str, shares: Option<&CpuShares>) -> Tone {
-    match (title, shares) {
-        ("host%", Some(shares)) if shares.host >= 0.05 => Tone::Warn,
+fn tone_of(field: CpuField, shares: Option<&CpuShares>) -> Tone {
+    match (field, shares) {
+        (CpuField::Host, Some(shares)) if shares.host >= 0.05 => Tone::Warn,
         _ => Tone::Plain,
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::png::png;
+use super::png::encode_png;
 use super::{MOST_FIGURES, MOST_POINTED, Picture, STEPS, UNKNOWN, colour, pale};
 use crate::draw::heat::scale::is_light;
 use crate::draw::number::{brief, decimal};
@@ -89,7 +89,8 @@ impl Picture<'_> {
         }
         let palette: Vec<[u8; 3]> =
             (0..STEPS).map(colour).chain([UNKNOWN, PAPER]).chain((0..STEPS).map(|step| pale(colour(step)))).collect();
-        let data = STANDARD.encode(png(width, &pixels, &palette));
+        // Writing to memory cannot fail, and a map has cells.
+        let data = STANDARD.encode(encode_png(width, &pixels, &palette).unwrap_or_default());
         format!(
             "<image width=\"{width}\" height=\"{height}\" image-rendering=\"optimizeSpeed\" style=\"image-rendering:pixelated\" \
              href=\"data:image/png;base64,{data}\"/>\n"

@@ -1,4 +1,4 @@
-//! The list of what is stored, as `history` prints it and the commands that had lists of their own.
+//! The list of stored artifacts.
 
 use corewise_machine::SuggestedCommand;
 use corewise_store::Entry;
@@ -6,12 +6,12 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::failure::Failure;
-use super::history::{broken, opened};
-use super::machine::this_machine;
-use super::output::show;
-use super::settings::Settings;
 use crate::draw::entries::{Listed, screen};
+use crate::shell::failure::Failure;
+use crate::shell::history::{broken, opened};
+use crate::shell::machine::this_machine;
+use crate::shell::output::show;
+use crate::shell::settings::Settings;
 
 /// What `corewise history --json` prints.
 #[derive(Serialize, JsonSchema)]
