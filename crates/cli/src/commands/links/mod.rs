@@ -15,7 +15,6 @@ use corewise_lab::links::{CHOICES, Plan, Talk, map as make_map};
 use corewise_lab::session::seed_of_the_clock;
 use corewise_machine::{CpuSet, Machine};
 use corewise_machine::{SuggestedCommand, suggested_command};
-use corewise_model::Artifact as _;
 use corewise_model::links::compare::compare as compare_maps;
 use corewise_model::links::conclude::{Filled, LinkConclusions, conclude};
 use corewise_model::links::map::LinkMap;
