@@ -122,6 +122,7 @@ pub fn process_cpu_time() -> io::Result<Duration> {
 }
 
 /// Returns the cpu time that the calling thread has used so far: CLOCK_THREAD_CPUTIME_ID.
+#[cfg(feature = "events")]
 pub(super) fn thread_cpu_time() -> Duration {
     cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
 }
