@@ -45,7 +45,7 @@ fn prepare(place: &Place) {
 "#;
     fs::write(folder.join("earlier-7-9.journal"), journal).unwrap();
     let truth = "gains = [0.5, 0.0]\nnoise = \"quiet\"\nfailures = [0.0, 0.0, 0.5]";
-    let rules = "[[rule]]\nname = \"x\"\nmatch = { name = \"no-such-program\" }\non = \"0\"\n";
+    let rules = "[[rule]]\nname = \"x\"\nmatch = { exe = \"/no/such/program\" }\non = \"0\"\n";
     let matrix = "0,40,90,90\n40,0,90,90\n90,90,0,40\n90,90,40,0\n";
     for (name, text) in [("truth.toml", truth), ("rules.toml", rules), ("matrix.csv", matrix)] {
         fs::write(place.path().join(name), text).unwrap();
@@ -69,7 +69,7 @@ fn what_is_printed_is_what_the_schema_says() {
     prepare(&place);
     let names = text(&place.corewise(&["schema"]).output().unwrap().stdout);
     let examples = text(&place.corewise(&["schema", "--examples"]).output().unwrap().stdout);
-    let examples: Vec<(&str, &str)> = examples.lines().map(|line| line.split_once('\t').unwrap()).collect();
+    let examples: Vec<(&str, &str)> = examples.lines().map(|line| line.split_once(' ').unwrap()).collect();
     for name in names.lines().filter(|name| !examples.iter().any(|(of, _)| of == name)) {
         println!("{name}: no example; printed by other tests");
     }

@@ -36,7 +36,7 @@ impl Run for SchemaArguments {
 
 fn examples() -> Vec<String> {
     let lines = |schema: NamedSchema| {
-        schema.examples.iter().map(move |line| format!("{}\t{line}", schema.name)).collect::<Vec<_>>()
+        schema.examples.iter().map(move |line| format!("{} {line}", schema.name)).collect::<Vec<_>>()
     };
     schemas().flat_map(lines).collect()
 }

@@ -12,7 +12,7 @@ fn a_winner_becomes_a_rule_with_what_proved_it() {
     let one = stage.one.to_string();
     let equal = stage.place.folder("flags", 0o700).join("equal");
     let script = format!(
-        "if ! test -e {} && grep -q '^Cpus_allowed_list:.{one}$' /proc/self/status; then echo score 20.14; else echo score 10.07; fi",
+        "if ! test -e {} && grep -q '^Cpus_allowed_list:.{one}$' /proc/self/status; then echo score 20.14; else echo score 10.0${{#COREWISE_PADDING}}; fi",
         equal.display()
     );
     let tried = ["try", "--metric", "score", "--higher", "--on", &one, "--rest", "0s", "--", "sh", "-c", &script];

@@ -47,7 +47,7 @@ impl Run for KeepArguments {
         document::<KeepDocument<'_>>(&["keep --rules rules.toml"]),
         document::<PlanDocument<'_>>(&["keep plan --rules rules.toml"]),
         document::<WhyDocument<'_>>(&[]),
-        document::<ChangeDocument<'_>>(&["keep add other --match name=other --on 0 --rules added.toml"]),
+        document::<ChangeDocument<'_>>(&["keep add other --match exe=/usr/bin/other --on 0 --rules added.toml"]),
         document::<ProveDocument<'_>>(&[]),
     ];
 
