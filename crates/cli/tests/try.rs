@@ -485,7 +485,7 @@ fn exports() -> Outcome {
         &[
             "| placement | cpus | cpu list | runs | median score |",
             "|---|",
-            "| OS default |  | all | 4 | 10.1 |",
+            "| OS default | | all | 4 | 10.1 |",
             "- Checks: ",
         ],
     )?;
