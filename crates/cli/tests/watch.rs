@@ -257,6 +257,7 @@ fn a_terminal_without_utf8_or_colour_gets_neither() {
     let coloured = tmux.tmux(&["capture-pane", "-p", "-e"]);
     assert!(!coloured.contains("[33m") && !coloured.contains("[32m"), "{coloured}");
     tmux.keys(&["q"]);
+    tmux.is_given_back();
     tmux.line(&format!("clear; {PROGRAM} watch"));
     tmux.until(|screen| screen.contains("q quit") && screen.contains('▕'));
     tmux.keys(&["q"]);
