@@ -53,7 +53,10 @@ impl Exchanged {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     for (from, to) in [(&x, &third), (&y, &x), (&third, &y)] {
-                        fs::rename(from, to).unwrap();
+                        while fs::rename(from, to).is_err() && !is_over.load(Ordering::Relaxed) {
+                            // The attempt has made a folder where there was none for a moment.
+                            let _ = fs::remove_dir_all(to);
+                        }
                     }
                     thread::yield_now();
                 }

@@ -195,7 +195,7 @@ fn placed_by_hand(wine: &Wine) -> Result<()> {
     lives.has("masks 2 2")?;
     wine.says(&["run", "--on", "1", "--pid", &lives.number])?.expect(0, &["all were there already"])?;
     wine.says(&["undo", "--dry-run", WIDE[0], WIDE[1]])?.expect(0, &["by-hand.exe", "from 1 back to "])?;
-    wine.says(&["undo", WIDE[0], WIDE[1]])?.expect(0, &["by-hand.exe", "corewise run --pid"])?;
+    wine.says(&["undo", WIDE[0], WIDE[1]])?.expect(0, &["by-hand.exe", "corewise run --on"])?;
     lives.has_all()?;
     wine.says(&["undo"])?.expect(0, &["Nothing to undo"])?;
     wine.says(&["run", "--on", "1", "--pid", "999999"])?.expect(3, &["there is no process 999999"])?;
