@@ -49,7 +49,7 @@ pub fn divide(visit: &Visit, surroundings: &Surroundings) -> DividedVisit {
 fn tick_ns(events: &[&Event]) -> u64 {
     let is_tick = |event: &&&Event| event.what == What::Enter { source: Source::LocalTimer };
     let times: Vec<u64> = events.iter().filter(is_tick).map(|event| event.at_ns).collect();
-    let mut steps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mut steps: Vec<u64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
     steps.sort_unstable();
     if steps.len() < 2 { 0 } else { steps[steps.len() / 2] }
 }
