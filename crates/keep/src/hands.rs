@@ -13,14 +13,14 @@ use corewise_sys::{affinity, cpuset};
 /// A thread: its number, and when it started.
 type Identity = (u32, u64);
 
-/// So many changes are written down at once: that many more than there are threads may be open.
+/// Most changes written to the journal at once. So many more than there are threads may be open.
 pub const MAX_CHANGES_AT_ONCE: usize = 500;
-/// So many masks of a thread are remembered, the latest.
+/// Most masks remembered of a thread: the latest.
 const MAX_MASKS_OF_A_THREAD: usize = 8;
 
 pub struct Hands {
     journal: Journal,
-    /// The change of each thread in the journal: one, whatever it was given, so that nobody fills the journal with one thread.
+    /// The change of each thread in the journal: one, however often it was placed, so that one thread cannot fill the journal.
     changes: BTreeMap<Identity, ThreadChange>,
 }
 

@@ -1,5 +1,5 @@
 //! The loop that keeps rules in force: it sees processes, asks [`corewise_model::keep::Keeper`] what to do, does that through the journal,
-//! and gives everything back when it stops. It reads the rules from files that nobody else can have written, and again after they changed.
+//! and gives everything back when it stops. It reads the rules from files that no other user can have written, and again after they changed.
 //! Small enough to be trusted as root: it runs no command, reads no file that a rule names, and writes nothing but its journal and the map of
 //! what cpus are worth.
 

@@ -1,4 +1,4 @@
-//! The files of rules: their places, reading them if nobody else can have written them, and the rules' cpus on this machine.
+//! The files of rules: their places, reading them if no other user can have written them, and the rules' cpus on this machine.
 
 use std::io;
 use std::path::{Path, PathBuf};

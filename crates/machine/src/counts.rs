@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What was counted on a cpu between two readings of the kernel's counts.
+/// Events counted on a cpu between two readings of the kernel's counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counted {

@@ -152,7 +152,7 @@ pub enum SampleError {
     NotANumber {
         /// The metric.
         name: String,
-        /// What was found, and why it is none.
+        /// The reason, with the text that was found.
         why: QuantityError,
     },
     /// Its unit is another one than before.
@@ -244,10 +244,10 @@ impl Meter {
         self.kind
     }
 
-    /// What there is of the metric at a moment. `is_over` ends a search that takes long.
+    /// Returns the metric at a moment. `is_over` ends a search that takes long.
     ///
     /// # Errors
-    /// Where it is not found, or no number; when the search was ended.
+    /// If it is not found, or is no number, or the search was ended.
     pub fn look(&self, moment: &Moment, is_over: &dyn Fn() -> bool) -> Result<Seen, SampleError> {
         let number = || self.number(&moment.text, is_over);
         let (time, cpu) = (moment.at_s, moment.cpu_s);
@@ -301,7 +301,7 @@ impl Meter {
     /// What the metric was from the first of these moments to the last; gauges use those between, too.
     ///
     /// # Errors
-    /// Where a count went backwards, too little was counted, or the unit changed.
+    /// If a count went backwards, too little was counted, or the unit changed.
     pub fn value(&self, seen: &[Seen]) -> Result<f64, SampleError> {
         let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return Err(self.missing()) };
         let few = |counted: f64, needed: f64| SampleError::TooFew {

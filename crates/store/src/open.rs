@@ -42,7 +42,7 @@ enum Found {
 
 /// Opens a database for writing; creates it if there is none.
 ///
-/// SQLite opens files by their paths alone. So nobody else may be able to put another folder in the place of the database's: then the path
+/// SQLite opens files by their paths alone. So no other user may be able to put another folder in the place of the database's: then the path
 /// without links, by which SQLite opens it, means the file that was looked at.
 pub(crate) fn for_writing(place: &FilePlace) -> Result<OpenDatabase> {
     let path = place.path();
@@ -105,7 +105,7 @@ fn look(place: &FilePlace) -> Result<Found> {
         Ok(Some(_)) => {}
     }
     let told = |source| StoreError::of(path, source);
-    // Before SQLite opens the file: whoever could exchange it later could do so now, too, and is named in it.
+    // Before SQLite opens the file: a user who could exchange it later could do so now, too, and is named.
     let origin = origin(place)?;
     let owner = owner(path).map_err(told)?;
     if let Owner::Another { application_id } = owner {

@@ -59,7 +59,7 @@ impl Input {
     /// Goes back to a place in the file, from which as much may be read as from its beginning.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn seek_to(&mut self, place: u64) -> io::Result<()> {
         self.left = self.most_bytes;
         self.file.seek(SeekFrom::Start(place)).map(drop)

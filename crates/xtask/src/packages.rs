@@ -20,7 +20,7 @@ const MAY_USE: [(&str, &[&str]); 8] = [
 ];
 /// Crates that are not shipped, which may use all.
 const NOT_SHIPPED: [&str; 3] = ["compare", "rig", "xtask"];
-/// What a program needs that places its own threads.
+/// The crates that a program needs to place its own threads.
 const LIBRARY: [&str; 2] = ["corewise-machine", "corewise-sys"];
 /// The most packages that [`LIBRARY`] may come to without features, itself included.
 const MAX_LIBRARY_PACKAGES: usize = 15;

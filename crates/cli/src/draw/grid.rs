@@ -79,13 +79,13 @@ pub struct Grid {
 /// A table as a whole, for documents: what it shows, however wide that is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeTable {
-    /// What stands over its columns, from left to right.
+    /// The headings of its columns, from left to right.
     pub headings: Vec<ColumnHeading>,
     /// Its rows: a cell for each column.
     pub rows: Vec<Vec<Line>>,
 }
 
-/// What stands over a column.
+/// The heading of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnHeading {
     /// The title; may be empty.

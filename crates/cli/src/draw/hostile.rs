@@ -232,6 +232,6 @@ fn unescaped(text: &str) -> String {
             (plain, None) => rest.push(plain),
         }
     }
-    // What is not closed is no code.
+    // A span that is not closed is no code.
     rest + &code.map_or_else(String::new, |open| format!("`{open}"))
 }

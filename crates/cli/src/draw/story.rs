@@ -30,13 +30,13 @@ pub struct Story {
 /// Purpose of a block: it decides where each form shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoryRole {
-    /// What the result is of, and what to know before the first number.
+    /// The machine and the run that the result is of, before the first number.
     Head,
-    /// What the reader of a terminal has just typed: left out there.
+    /// The command that was typed; a terminal leaves it out.
     Context,
     /// The answer, and the commands that apply it.
     Answer,
-    /// What the answer rests on.
+    /// The evidence of the answer.
     Evidence,
     /// Evidence that a terminal has no room for: left out there.
     Details,
@@ -87,7 +87,7 @@ pub enum StoryPart {
 pub struct StoryFigure {
     /// Its name among the figures of its result, as a part of a file's name: "runs".
     pub name: &'static str,
-    /// What it shows.
+    /// The title.
     pub title: String,
     /// How to read it.
     pub caption: String,
@@ -182,7 +182,7 @@ impl Story {
         self.said(&[StoryRole::Answer], Line::is_verbatim)
     }
 
-    /// What to know besides the answer: of what the result is, caveats, gaps and checks.
+    /// The notes besides the answer: origin, caveats, gaps and checks.
     pub fn notes(&self) -> Vec<String> {
         self.said(&[StoryRole::Head, StoryRole::Notes], |_| true)
     }

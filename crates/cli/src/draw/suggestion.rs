@@ -145,7 +145,7 @@ pub fn words_in_shell(words: impl IntoIterator<Item = impl AsRef<str>>) -> Strin
 /// A word as it is typed in a shell.
 pub fn in_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:@%+".contains(c);
-    // What would be printed as something else is written as its bytes, which a shell reads (POSIX.1-2024, 2.2.4).
+    // Characters that cannot be printed as they are become bytes in the notation of a shell (POSIX.1-2024, 2.2.4).
     let is_lost = |c: char| is_hidden(c) || c.is_whitespace() && c != ' ';
     if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
         word.to_owned()

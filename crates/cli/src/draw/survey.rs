@@ -37,7 +37,7 @@ impl Kept {
         }
     }
 
-    /// Where a map is stored, if its reader does not know; `None` after a failure that was said elsewhere.
+    /// The sentence that says where a map is stored, if its reader does not know; `None` after a failure that was reported already.
     pub fn of_map(&self) -> Option<String> {
         match self {
             Self::Stored(number) => Some(format!("stored as map {number}")),

@@ -38,7 +38,7 @@ pub struct SentencesDocument {
     sentences: Vec<String>,
     /// The commands that apply the answer, or go on with the result.
     commands: Vec<String>,
-    /// What to know besides: of what the result is, caveats, gaps and checks.
+    /// The notes besides the answer: origin, caveats, gaps and checks.
     notes: Vec<String>,
 }
 

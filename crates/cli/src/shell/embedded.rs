@@ -47,7 +47,7 @@ pub fn elements(page: &str) -> impl Iterator<Item = Element<'_>> {
     let mut rest = page;
     std::iter::from_fn(move || {
         while let Some(place) = rest.find('<') {
-            // What is no beginning, or no data, is passed over up to the next "<".
+            // Text that is no beginning, or has no data, is passed over up to the next "<".
             let (element, passed) = parse_element(&rest[place..]);
             rest = &rest[place + passed..];
             if element.is_some() {

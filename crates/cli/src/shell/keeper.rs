@@ -47,7 +47,7 @@ impl State<'static> {
 
     fn in_folder(folder: &Path) -> Option<Self> {
         let state = Input::open(&folder.join(STATE), InputKind::KeeperState).ok()?;
-        // Whoever writes it chooses the process that gets a signal.
+        // The writer of the state chooses the process that gets a signal.
         if state.origin().writers().is_some() { None } else { input::json(state).ok() }
     }
 

@@ -8,7 +8,7 @@ use crate::Level;
 pub struct LanguageForm {
     /// Examples, each an expression by itself; or the words of a list.
     pub examples: Vec<String>,
-    /// What they select.
+    /// The cpus that they select.
     pub selects: String,
 }
 

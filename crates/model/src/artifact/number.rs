@@ -25,7 +25,7 @@ pub fn check_numbers<T: Serialize>(artifact: &T) -> Result<(), String> {
     artifact.serialize(NumberCheck { most: MOST }).map(drop).map_err(|error| error.0)
 }
 
-/// What is wrong with a number.
+/// The sentence about a number that is too large.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NumberError(String);

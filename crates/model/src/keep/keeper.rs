@@ -29,7 +29,7 @@ pub struct Keeper {
     taken_over: TakenOver,
 }
 
-/// What threads had before and were given, by their numbers and starts.
+/// The masks that threads had before and were given, by their numbers and starts.
 type TakenOver = BTreeMap<(u32, u64), (Original, CpuSet)>;
 
 impl Keeper {
@@ -159,11 +159,11 @@ impl Keeper {
         actions
     }
 
-    /// What to do about a process that no rule matches.
+    /// Decides about a process that no rule matches.
     fn let_go(&mut self, process: &Process, known: Option<Held>) -> Vec<Action> {
         self.waiting.remove(&process.id);
         match known {
-            // Whoever wanted that has not changed their mind because a rule is disabled for a while.
+            // A rule that is disabled for a while does not take back the user's request.
             Some(known) if known.is_left_alone() => {
                 self.put(process.id, known);
                 Vec::new()

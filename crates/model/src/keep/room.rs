@@ -224,7 +224,7 @@ mod tests {
                 prop_assert!(room.threads() <= MAX_HELD_THREADS);
                 let sides = room.users.values().map(|share| share.threads).sum::<usize>();
                 prop_assert_eq!(sides, room.threads());
-                // A sixth of a side's smaller share is small enough for anybody.
+                // A sixth of a side's smaller share is small enough for any user.
                 if threads_of(&before, users[user]) + threads <= MAX_HELD_THREADS / 4 / users.len() {
                     prop_assert!(has_room, "{:?}", claim);
                 }

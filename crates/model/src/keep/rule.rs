@@ -58,7 +58,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 vocabulary! {
-    /// What a rule compares of a process.
+    /// The property of a process that a rule compares.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum MatchField {
         Name "name": "the process's name, at most 15 bytes, which it may change";

@@ -41,7 +41,7 @@ impl Finder {
     /// A finder for a regular expression.
     ///
     /// # Errors
-    /// What is wrong with the expression.
+    /// If the expression is invalid or too large.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         Self::for_metric("", pattern)
     }
@@ -49,7 +49,7 @@ impl Finder {
     /// A finder for a metric, whose name may carry the unit of its numbers.
     ///
     /// # Errors
-    /// What is wrong with the expression.
+    /// If the expression is invalid or too large.
     pub fn for_metric(name: &str, pattern: &str) -> Result<Self, PatternError> {
         Ok(Self {
             pattern: RegexBuilder::new(pattern).size_limit(LARGEST_PATTERN_BYTES).build()?,
@@ -77,7 +77,7 @@ impl Finder {
     }
 }
 
-/// Where the group ends, if the expression itself goes on behind it: then a comma or a space there separates fields.
+/// The end of the group, if the expression itself goes on behind it: then a comma or a space there separates fields.
 fn fields_begin(found: &Captures<'_>, begin: usize) -> Option<usize> {
     let (group, whole) = (found.get(1)?, found.get(0)?);
     (whole.end() > group.end()).then(|| group.end().saturating_sub(begin))

@@ -161,7 +161,7 @@ impl<'a> OutputSearch<'a> {
         self.unfinished.extend_from_slice(bytes);
         if self.unfinished.len() >= KEPT_BYTES {
             let rest = after_word(&self.unfinished, self.unfinished.len() - OVERLAP_BYTES);
-            // What may be the half of a word or a number is left to the next part.
+            // Half of a word or a number is left to the next part.
             let end = after_word(&self.unfinished, self.unfinished.len() - OVERLAP_BYTES / 2);
             let long = std::mem::take(&mut self.unfinished);
             self.keep_lines(&long[..end], is_over);

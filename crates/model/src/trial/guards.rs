@@ -62,7 +62,7 @@ impl Guards {
 
     /// Whether one of them is proven to be worse.
     pub(super) fn is_worse(&self, arm: usize) -> bool {
-        // What all candidates together show is only looked at if this one alone looks worse.
+        // All candidates together are only looked at if this one alone looks worse.
         let looks_worse = |guard: &Guard| guard.candidates[arm - 1].by_margin.below().now() >= self.policy.enough();
         self.guards.iter().any(looks_worse) && self.verdicts(arm).any(|verdict| verdict == GuardVerdict::Worse)
     }

@@ -73,7 +73,7 @@ impl MeasurementCheck {
         }
     }
 
-    /// What is wrong with the values, if anything.
+    /// Returns the fault of the values, if any.
     pub(super) fn doubt(&self) -> Option<Doubt> {
         if self.is_wall_time { None } else { self.constant().or_else(|| self.far_apart()) }
     }

@@ -66,11 +66,11 @@ impl FolderHandle {
         foreign(&folder.metadata()?).map_or(Ok(Self(folder)), |why| Err(FolderError::Foreign(why)))
     }
 
-    /// Reaches the folder in which a file is, or will be, step by step. A link is followed only if nobody but this user and root may
-    /// write in its folder, and nobody else can put another folder in the place of that one.
+    /// Reaches the folder in which a file is, or will be, step by step. A link is followed only if this user and root alone may
+    /// write in its folder, and no other user can put another folder in the place of that one.
     ///
     /// # Errors
-    /// What the kernel says; and a link that is not followed.
+    /// The kernel's error, or that a link is not followed.
     pub fn reach(path: &Path, options: ReachOptions) -> io::Result<ReachedFolder> {
         let mut walk = if path.is_absolute() { PathWalk::from_root(path)? } else { PathWalk::from_here(path)? };
         let make =
@@ -100,7 +100,7 @@ impl FolderHandle {
     /// Lets others through to files in it whose names they know, and who may read these; they still cannot list it.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn let_through(&self) -> io::Result<()> {
         let mode = self.0.metadata()?.mode() & 0o7777;
         self.0.set_permissions(fs::Permissions::from_mode(mode | 0o011))
@@ -121,7 +121,7 @@ impl FolderHandle {
     /// Opens a folder, whosever it is; a link at its end is not followed.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn any(path: &Path) -> io::Result<Self> {
         opened(libc::AT_FDCWD, path.as_os_str(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0).map(Self)
     }
@@ -158,10 +158,10 @@ impl FolderHandle {
         }
     }
 
-    /// Opens a file in it for reading. Follows no link, and waits for nobody at the other end of a pipe.
+    /// Opens a file in it for reading. Follows no link, and does not wait for the other end of a pipe.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn open_to_read(&self, name: &OsStr) -> io::Result<File> {
         let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
         self.at(name, flags, 0).map_err(describe_special_file)
@@ -170,7 +170,7 @@ impl FolderHandle {
     /// Opens a device in it for writing. Follows no link.
     ///
     /// # Errors
-    /// What the kernel says; and if it is no device.
+    /// The kernel's error, or that it is no device.
     pub fn open_device(&self, name: &OsStr) -> io::Result<File> {
         let file = self.at(name, libc::O_WRONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW, 0)?;
         match is_device(file.metadata()?.file_type()) {
@@ -182,7 +182,7 @@ impl FolderHandle {
     /// Returns why others than this user and root may write in it, or `None` if they may not.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn writers(&self) -> io::Result<Option<String>> {
         writers_of(&self.0)
     }
@@ -190,7 +190,7 @@ impl FolderHandle {
     /// Returns what has a name in it, or `None` if nothing has. A link is looked at itself.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn find(&self, name: &OsStr) -> io::Result<Option<FoundFile>> {
         match self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -215,7 +215,7 @@ impl FolderHandle {
     /// Makes a file that was not there, for this user alone.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         self.create_as(name, FileSharing::Private)
     }
@@ -223,7 +223,7 @@ impl FolderHandle {
     /// Makes a file that was not there, for the users that may read it.
     ///
     /// # Errors
-    /// What the kernel says: [`io::ErrorKind::AlreadyExists`] if something has the name.
+    /// The kernel's error: [`io::ErrorKind::AlreadyExists`] if something has the name.
     pub fn create_as(&self, name: &OsStr, sharing: FileSharing) -> io::Result<File> {
         let mode = if sharing == FileSharing::Private { 0o600 } else { 0o666 };
         self.at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW, mode)
@@ -232,7 +232,7 @@ impl FolderHandle {
     /// Reads a file of the kernel's in it, without white space at its end.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn read(&self, name: &str) -> io::Result<String> {
         let file = self.at(OsStr::new(name), libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
         let mut text = String::new();
@@ -244,7 +244,7 @@ impl FolderHandle {
     /// Writes a value in one call, as files of the kernel want it. The line's end makes a write of the empty value, too.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn write(&self, name: &str, value: &str) -> io::Result<()> {
         let flags = libc::O_WRONLY | libc::O_TRUNC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
         self.at(OsStr::new(name), flags, 0)?.write_all(format!("{value}\n").as_bytes())
@@ -253,7 +253,7 @@ impl FolderHandle {
     /// Makes a folder in it.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn make_folder(&self, name: &OsStr) -> io::Result<()> {
         self.make_folder_as(name, 0o777)
     }
@@ -267,7 +267,7 @@ impl FolderHandle {
     /// Opens a folder in it; a link is not followed.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn folder(&self, name: &OsStr) -> io::Result<Self> {
         self.at(name, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0).map(Self)
     }
@@ -275,7 +275,7 @@ impl FolderHandle {
     /// Removes a folder in it that is empty.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
         self.unlink(name, libc::AT_REMOVEDIR)
     }
@@ -283,7 +283,7 @@ impl FolderHandle {
     /// Removes a file in it.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         self.unlink(name, 0)
     }
@@ -297,7 +297,7 @@ impl FolderHandle {
     /// Gives a file in it another name, which no other file has afterwards; the name outlives a crash of the file system.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         self.replace(from, to)?;
         self.0.sync_all()
@@ -306,7 +306,7 @@ impl FolderHandle {
     /// Gives a file in it another name, which no other file has afterwards.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn replace(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         let (from, to, folder) = (terminated(from)?, terminated(to)?, self.0.as_raw_fd());
         // SAFETY: the names are strings of C's that outlive the call.
@@ -327,7 +327,7 @@ impl FolderHandle {
     /// What is in it, in no order: the name, and whether it is a folder.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn names(&self) -> io::Result<Vec<(OsString, bool)>> {
         let entries = fs::read_dir(format!("/proc/self/fd/{}", self.0.as_raw_fd()))?;
         entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?.is_dir())))).collect()

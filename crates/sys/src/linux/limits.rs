@@ -6,7 +6,7 @@ use std::io;
 /// which aborts a Rust program; the kernel ends a process that computes for longer.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn limit_this_process(address_space_bytes: u64, processor_s: u64) -> io::Result<()> {
     for (resource, most) in
         [(libc::RLIMIT_CORE, 0), (libc::RLIMIT_AS, address_space_bytes), (libc::RLIMIT_CPU, processor_s)]

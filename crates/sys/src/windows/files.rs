@@ -36,7 +36,7 @@ answers! {
     fn is_of_this_user(&Path) -> bool = true;
 }
 
-/// Who may change an open file or folder besides this user, administrators and the system.
+/// The accounts that may change an open file or folder besides this user, administrators and the system.
 pub fn writers_of(file: &File) -> io::Result<Option<String>> {
     others_with(file, access_list::WRITE)
 }

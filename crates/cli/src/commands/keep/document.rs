@@ -66,7 +66,7 @@ pub struct WhyDocument<'a> {
     pub rule: Option<&'a ResolvedRule>,
     /// What the running `keep run` knows of it; null where none runs, or knows nothing of it.
     pub held: Option<&'a Held>,
-    /// What it knows of it if there is no room to hold it; null otherwise.
+    /// The process as the keeper lists it if there is no room to hold it; null otherwise.
     pub waiting: Option<&'a WaitingProcess>,
     /// When that `keep run` began, from which the times in `held` and `waiting` count, in milliseconds since 1970-01-01 UTC.
     pub since_unix_ms: Option<i64>,

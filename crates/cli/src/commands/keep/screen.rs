@@ -83,7 +83,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
     screen
 }
 
-/// So many users of rules are listed whose processes have no room.
+/// Most users listed whose processes have no room.
 const MAX_WAITING_ROWS: usize = 5;
 
 /// Which processes have no room, by rules and users.

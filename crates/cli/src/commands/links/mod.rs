@@ -277,7 +277,7 @@ fn print(
     match format {
         _ if settings.json => artifact::print(map, kept, settings),
         FormatName::Csv => {
-            // What reads lists of pairs splits at commas, and knows no quotation.
+            // Readers of lists of pairs split at commas, also within quotation marks.
             let bare = |note: String| note.replace(',', ";").replace('"', "'");
             let notes = screen::story(map, &conclude(map), kept, by_group).notes();
             let notes: Vec<String> = notes.into_iter().map(bare).collect();

@@ -195,7 +195,7 @@ fn today(rule: &Rule, machine: &Machine) -> String {
     printable(&if rule.disabled { format!("disabled; {words}") } else { words })
 }
 
-/// What decides how the system schedules, by names.
+/// The scheduling environment, as names and values.
 fn environment(machine: &Machine) -> Vec<(String, String)> {
     let mut facts = machine.environment();
     facts.extend(machine.system.hypervisor.clone().map(|name| ("hypervisor".to_owned(), name)));

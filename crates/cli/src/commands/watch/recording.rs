@@ -26,7 +26,7 @@ pub struct Recording {
     pub header: Header,
     path: PathBuf,
     file: BufReader<Input>,
-    /// Where each moment begins in the file, one at least.
+    /// Offset of each moment in the file; at least one.
     moments: Vec<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Recording {
     }
 
     fn frame_at(&mut self, place: u64) -> Result<Frame, String> {
-        // What was read ahead is of another place.
+        // Bytes that were read ahead belong to another moment.
         self.file.consume(self.file.buffer().len());
         self.file.get_mut().seek_to(place).map_err(|error| error.to_string())?;
         let mut line = Vec::new();
@@ -72,8 +72,8 @@ fn refuse_recording(path: &Path, why: &str) -> Failure {
         .next(format!("A recording is made with {}.", suggestion::mention(&suggested_command::watch_and_save())))
 }
 
-/// Reads the header, and finds where each moment begins. A last line that is not whole is passed over: whoever recorded was ended while
-/// it was written.
+/// Reads the header, and finds where each moment begins. A last line that is not whole is passed over: the recorder was ended while it
+/// was written.
 fn index_moments(lines: &mut LineReader<impl std::io::BufRead>) -> Result<(Header, Vec<u64>), String> {
     let at = |lines: usize, why: &dyn std::fmt::Display| format!("line {lines}: {why}");
     let mut header: Option<Header> = None;
@@ -103,7 +103,7 @@ fn index_moments(lines: &mut LineReader<impl std::io::BufRead>) -> Result<(Heade
 struct LineReader<R> {
     file: R,
     line: Vec<u8>,
-    /// Where the next line begins.
+    /// Offset of the next line.
     place: u64,
     /// How many lines were read.
     count: usize,

@@ -133,7 +133,7 @@ fn parse_bit_rate(word: &str) -> Option<QuantityUnit> {
     UnitTerm::parse_known(data).map(|above| combine_terms(above, Some(UnitTerm::seconds())))
 }
 
-/// What follows "/" or "per", and its end. Behind a space or a bare number it has to be a time.
+/// The unit behind "/" or "per", and its end. Behind a space or a bare number it has to be a time.
 fn read_below(text: &str, above: &UnitTerm) -> Option<(UnitTerm, usize)> {
     let trimmed = text.trim_start_matches(is_blank);
     let is_spaced = trimmed.len() < text.len();

@@ -41,7 +41,7 @@ const RATES: [&str; 15] =
 const COUNTED: [&str; 13] =
     ["elem", "op", "flop", "iop", "req", "request", "query", "packet", "pkt", "update", "sample", "pixel", "token"];
 
-/// What a term counts.
+/// The kind of quantity of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UnitKind {
     /// Time, in picoseconds.

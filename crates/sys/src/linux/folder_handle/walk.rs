@@ -107,7 +107,7 @@ impl PathWalk {
 /// Why others may put another folder in the place of an open one, as the folders above it are; `path` names them in messages.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn strangers_above(folder: &FolderHandle, path: &Path) -> io::Result<Option<String>> {
     let mut below = identity_of(&folder.0)?;
     let mut above = folder.at(OsStr::new(".."), libc::O_PATH, 0);
@@ -134,7 +134,7 @@ fn steps(path: &Path) -> Vec<OsString> {
     names.collect()
 }
 
-/// Where a link that is open itself leads.
+/// Reads the target of a link that is open itself.
 fn target(link: &File) -> io::Result<PathBuf> {
     let mut bytes = vec![0; libc::PATH_MAX as usize];
     // SAFETY: the kernel writes at most so many bytes; the name is empty, so it is the open file that is read.
@@ -152,7 +152,7 @@ pub fn check_owner(found: &Metadata, path: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// Whether nobody but root and this user can put another folder in the place of one in this folder.
+/// Whether only root and this user can put another folder in the place of one in this folder.
 pub fn check_way(found: &Metadata, path: &Path) -> Result<(), FolderError> {
     check_owner(found, path)?;
     let is_group_private = found.gid() == found.uid();
