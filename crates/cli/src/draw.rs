@@ -2,13 +2,11 @@
 
 pub mod csv;
 pub mod entries;
-#[cfg(test)]
-pub mod fabricated;
 pub mod findings;
+#[cfg(test)]
+pub mod fixtures;
 pub mod grid;
 pub mod heat;
-#[cfg(test)]
-pub mod hostile;
 pub mod json;
 pub mod latency;
 pub mod machine;

@@ -1,15 +1,15 @@
 //! corewise: on which CPUs should this program run, and does it matter at all?
 #![forbid(unsafe_code)]
 
+mod app;
 mod commands;
 mod draw;
-mod shell;
 
 use std::process::ExitCode;
 
+use crate::app::output::say;
+use crate::app::settings::{Environment, Settings};
 use crate::commands::Typed;
-use crate::shell::output::say;
-use crate::shell::settings::{Environment, Settings};
 
 fn main() -> ExitCode {
     let typed = Typed::of_this_process();

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use corewise_lab::monitor::{Monitor, Subject};
+use corewise_lab::watch::{Monitor, Subject};
 use corewise_machine::{CpuSet, generate};
 use corewise_model::watch::Header;
 use corewise_model::worth::speeds;

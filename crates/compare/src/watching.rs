@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use corewise_lab::causes::SETTLING;
+use corewise_lab::kernel_events::{self, GROUPS, Watching};
 use corewise_lab::probe::tail::{Scratch, Visit, visit};
-use corewise_lab::watch::{self, GROUPS, Watching};
 use corewise_machine::event::EventSource;
 use corewise_machine::random::Random;
 use corewise_model::attribution::{DividedVisit, Perturbation, divide, perturbation};
@@ -162,7 +162,7 @@ impl Place {
         let visited = visited.map_err(|gap| anyhow!("{}: {}", gap.what, gap.why))?;
         self.stolen_s += visited.round.stolen_s.unwrap_or(0.0);
         self.timed_s += visited.round.elapsed_s;
-        Ok(divide(&visited.stalls, &watch::surroundings(Some("unknown"))))
+        Ok(divide(&visited.stalls, &kernel_events::surroundings(Some("unknown"))))
     }
 }
 

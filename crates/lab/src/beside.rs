@@ -16,8 +16,8 @@ use corewise_sys::thread::{monotonic_raw_ns, own_number};
 
 pub use accounts::Accounting;
 
+use crate::kernel_events::{MORE_FILES, surroundings};
 use crate::streams::{Batch, Streams};
-use crate::watch::{MORE_FILES, surroundings};
 
 /// What is wanted of the cpus that the program runs on.
 const OF_ITS_CPUS: [Interest; 7] = [

@@ -11,7 +11,7 @@ use corewise_model::stall::{Surroundings, Visit};
 use corewise_model::survey::{Scope, WORST_OF_SURVEY, WORST_OF_TAIL};
 use corewise_sys::events::Recorder;
 
-use crate::watch::{Watching, surroundings};
+use crate::kernel_events::{Watching, surroundings};
 
 /// After the tracepoints became live, or ceased to be, so much time is not used.
 pub const SETTLING: Duration = Duration::from_millis(100);

@@ -19,8 +19,8 @@ use corewise_sys::counts::KernelCounts;
 use corewise_sys::cpuset;
 use corewise_sys::thread::process_cpu_time;
 
+use crate::kernel_events;
 use crate::session::{Budget, Progress, Session, clock_facts, unix_ms};
-use crate::watch;
 use links::LinkProbe;
 pub use tail::TailPlan;
 use tail::{Look, TailProbe};
@@ -70,7 +70,7 @@ fn made(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(&Progress),
 ) -> Surveyed {
-    let (recorder, refused) = match plan.tail.explain.then(watch::recorder).transpose() {
+    let (recorder, refused) = match plan.tail.explain.then(kernel_events::recorder).transpose() {
         Ok(recorder) => (recorder, None),
         Err(gap) => (None, Some(gap)),
     };

@@ -1,143 +1,222 @@
-//! Watching what the kernel tells while cpus are visited: the events of the visited cpu, and who sends it interrupts.
+//! Looks at all cpus and at the threads of a program, again and again at little cost, for `corewise watch`.
+
+mod events;
+mod pace;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use corewise_machine::event::{Event, EventSource, What};
-use corewise_machine::{CpuSet, Gap};
-use corewise_model::stall::{self, Surroundings};
-use corewise_sys::events::{Drained, Enabled, Interest, Recorder, Stream};
-use corewise_sys::interrupts::Source;
-use corewise_sys::open_files::{OpenFiles, are_too_many};
-use corewise_sys::thread::own_number;
-use corewise_sys::{Root, irq, task};
+use corewise_machine::Machine;
+use corewise_machine::thread::ThreadLook;
+use corewise_machine::worth::Speed;
+use corewise_model::watch::{Frame, Frames, Holds, InterruptLook, Look, SourceNow, Struck};
+use corewise_sys::clock_rates::ClockRates;
+use corewise_sys::interrupts::Interrupts;
+use corewise_sys::task;
+use corewise_sys::thread::monotonic_ns;
+use corewise_sys::thread_reader::ThreadReader;
+use corewise_sys::worth::ProcessorTime;
+use corewise_sys::{Root, irq};
 
-/// What is wanted of the visited cpu.
-const OF_CPU: [Interest; 4] = [Interest::Interrupts, Interest::Switches, Interest::PageFaults, Interest::Functions];
-/// What is wanted of all others.
-const OF_OTHERS: [Interest; 1] = [Interest::Senders];
-/// What is collected together: the visited cpu's own events, and what all others send it.
-pub const GROUPS: [&[Interest]; 2] = [&OF_CPU, &OF_OTHERS];
-/// Room for the events of a visit: some 80,000.
-const BUFFER_BYTES: usize = 8 << 20;
-/// What helps against that.
-pub const MORE_FILES: &str = "raise the limit of open files (ulimit -Hn)";
-/// So many senders' streams are given up for the tracepoints of a visited cpu: each has at least one open file, a visit some 35.
-const ROOM_FOR_VISITS: usize = 64;
-/// Room for what one of the others sends meanwhile.
-const OTHERS_BUFFER_BYTES: usize = 1 << 18;
+pub use events::EventEye;
+pub use pace::Pace;
 
-/// Opens the way to the kernel's events: ftrace's before perf's, which makes the timer's stalls longer (`cargo xtask compare-watching`).
-///
-/// # Errors
-/// The gap that says why there is none.
-pub fn recorder() -> Result<Recorder, Gap> {
-    // Each tracepoint of each cpu is an open file. Where the limit cannot be raised, fewer cpus are watched.
-    let _ = OpenFiles::raise();
-    Recorder::open(EventSource::Ftrace, &GROUPS)
-}
+/// Of each source of interrupts so many cpus are named.
+const MOST_CPUS: usize = 32;
 
-/// The kernel's tracepoints while they are live.
+/// Looks again and again.
 #[derive(Debug)]
-pub struct Watching<'a> {
-    enabled: Enabled<'a>,
-    senders: BTreeMap<u32, Stream<'a>>,
-    /// The names of tasks that sent interrupts, by number.
-    pub tasks: BTreeMap<u32, String>,
-    /// On which cpus nobody watches what they send, and why.
-    pub unwatched: Option<Gap>,
+pub struct Monitor {
+    time: ProcessorTime,
+    clocks: ClockRates,
+    interrupts: InterruptRates,
+    readers: BTreeMap<u32, ThreadReader>,
+    /// Where threads are read, if not of this machine.
+    proc: Option<PathBuf>,
+    frames: Frames,
 }
 
-impl<'a> Watching<'a> {
-    /// Makes the tracepoints live, and begins to watch who sends what on some cpus.
+/// What a look is about, beside the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Subject {
+    /// The processes of the program.
+    pub processes: Vec<u32>,
+    /// What rules hold.
+    pub holds: Holds,
+    /// What became of the program; nothing while it runs.
+    pub end: Option<String>,
+}
+
+impl Monitor {
+    /// Of this machine, whose cpus have these [speeds](corewise_model::worth::speeds).
     ///
     /// # Errors
-    /// What the kernel says.
-    pub fn new(recorder: &'a Recorder, cpus: &CpuSet) -> io::Result<Self> {
-        let enabled = recorder.enable(&GROUPS.concat())?;
-        let mut senders = BTreeMap::new();
-        let mut unwatched = None;
-        for cpu in cpus.iter() {
-            match enabled.stream(cpu, &OF_OTHERS, OTHERS_BUFFER_BYTES) {
-                Ok(stream) => _ = senders.insert(cpu, stream),
-                // Too many cpus for this user's open files: who sends from the last ones stays unnamed, so that a visited cpu can be
-                // watched at all.
-                Err(error) if are_too_many(&error) => {
-                    (0..ROOM_FOR_VISITS).for_each(|_| _ = senders.pop_last());
-                    let watched: CpuSet = senders.keys().copied().collect();
-                    let what = format!("what cpus {} send to others", cpus.difference(&watched));
-                    unwatched = Some(Gap::new(what, error.to_string()).cured_by(MORE_FILES));
-                    break;
-                }
-                // It went offline.
-                Err(_) => {}
+    /// Where the times of cpus cannot be read.
+    pub fn new(machine: &Machine, speeds: Vec<Speed>) -> io::Result<Self> {
+        Ok(Self {
+            time: ProcessorTime::open()?,
+            clocks: ClockRates::new(),
+            interrupts: InterruptRates::new(Root::live()),
+            readers: BTreeMap::new(),
+            proc: None,
+            frames: Frames::new(machine, speeds),
+        })
+    }
+
+    /// Of a folder with the files of another machine, as they lie in its root; its interrupts
+    /// are those of a root.
+    ///
+    /// # Errors
+    /// Where the times of cpus cannot be read.
+    pub fn of_recording(folder: &Path, root: Root, machine: &Machine, speeds: Vec<Speed>) -> io::Result<Self> {
+        let proc = folder.join("proc");
+        Ok(Self {
+            time: ProcessorTime::in_folder(&proc)?,
+            clocks: ClockRates::in_root(folder),
+            interrupts: InterruptRates::new(root),
+            readers: BTreeMap::new(),
+            proc: Some(proc),
+            frames: Frames::new(machine, speeds),
+        })
+    }
+
+    /// Looks, and makes a frame of this look and the one before.
+    ///
+    /// # Errors
+    /// Where the times of cpus cannot be read.
+    pub fn look(&mut self, subject: &Subject, events: Option<&EventEye>) -> io::Result<Frame> {
+        let threads = self.threads(&subject.processes);
+        let at_ns = monotonic_ns();
+        let ticks = self.time.read()?.to_vec();
+        let clocks_mhz = self.clocks.read(ticks.len()).to_vec();
+        let (tasks, why_no_events) = match events.map(EventEye::take) {
+            Some(Ok(tasks)) => (Some(tasks), String::new()),
+            Some(Err(why)) => (None, why),
+            None => (None, "no program was chosen".to_owned()),
+        };
+        Ok(self.frames.next(Look {
+            at_ns,
+            at_unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64),
+            ticks,
+            clocks_mhz,
+            interrupts: self.interrupts.read(),
+            threads,
+            tasks,
+            why_no_events,
+            holds: subject.holds.clone(),
+            own: task::threads(std::process::id()),
+            end: subject.end.clone(),
+        }))
+    }
+
+    /// The next look reads all that there is, however long that takes.
+    pub fn hurry(&mut self) {
+        self.interrupts.pace = Pace::default();
+    }
+
+    fn threads(&mut self, processes: &[u32]) -> Vec<ThreadLook> {
+        self.readers.retain(|process, _| processes.contains(process));
+        let mut threads = Vec::new();
+        for process in processes {
+            let proc = self.proc.as_deref();
+            let reader =
+                || proc.map_or_else(|| ThreadReader::new(*process), |proc| ThreadReader::in_folder(proc, *process));
+            self.readers.entry(*process).or_insert_with(reader).read(&mut threads);
+        }
+        threads
+    }
+}
+
+/// How often sources of interrupts struck each cpu: on many cpus the kernel takes long to write its table, so it is read less often there.
+#[derive(Debug)]
+struct InterruptRates {
+    root: Root,
+    pace: Pace,
+    before: Option<(Instant, Interrupts)>,
+    rates: Option<InterruptLook>,
+}
+
+impl InterruptRates {
+    fn new(root: Root) -> Self {
+        Self { root, pace: Pace::default(), before: None, rates: None }
+    }
+
+    /// The rates over the latest stretch; nothing before the second reading, or where there is no table.
+    fn read(&mut self) -> Option<InterruptLook> {
+        if let Some(begun) = self.pace.begin() {
+            let (now, table) = (Instant::now(), irq::table(&self.root));
+            if let Some((then, before)) = &self.before {
+                let elapsed_s = now.duration_since(*then).as_secs_f64();
+                self.rates = (!table.cpus.is_empty()).then(|| rates(before, &table, elapsed_s));
             }
+            self.before = Some((now, table));
+            self.pace.end(begun);
         }
-        Ok(Self { enabled, senders, tasks: BTreeMap::new(), unwatched })
+        self.rates.clone()
     }
+}
 
-    /// Begins to watch a cpu; to be called on it.
-    ///
-    /// # Errors
-    /// What the kernel says.
-    pub fn begin(&mut self, cpu: u32) -> io::Result<Watched<'_, 'a>> {
-        let own = self.enabled.stream(cpu, &OF_CPU, BUFFER_BYTES)?;
-        // What others sent before is nobody's concern.
-        let mut before = Vec::new();
-        self.senders.values_mut().for_each(|stream| {
-            stream.drain_now(&mut before);
-            before.clear();
+fn rates(before: &Interrupts, now: &Interrupts, elapsed_s: f64) -> InterruptLook {
+    let rate = |count: u64| (count as f64 / elapsed_s * 10.0).round() as f32 / 10.0;
+    let mut all = vec![0; now.cpus.iter().max().map_or(0, |cpu| *cpu as usize + 1)];
+    let mut sources = Vec::new();
+    for (source, mut counts) in now.struck_since(before) {
+        counts.iter().for_each(|(cpu, count)| all[*cpu as usize] += count);
+        counts.sort_by(|(a, first), (b, second)| second.cmp(first).then(a.cmp(b)));
+        let most = counts.iter().take(MOST_CPUS).map(|(cpu, count)| Struck { cpu: *cpu, per_second: rate(*count) });
+        sources.push(SourceNow {
+            source: source.label(),
+            per_second: rate(counts.iter().map(|(_, count)| count).sum()),
+            cpus: most.collect(),
+            others: counts.len().saturating_sub(MOST_CPUS),
         });
-        Ok(Watched { cpu, own, senders: &mut self.senders, tasks: &mut self.tasks })
     }
+    sources.sort_by(|a, b| b.per_second.total_cmp(&a.per_second).then_with(|| a.source.cmp(&b.source)));
+    InterruptLook { cpus: all.into_iter().map(rate).collect(), sources }
 }
 
-/// A cpu that is watched.
-#[derive(Debug)]
-pub struct Watched<'w, 'a> {
-    cpu: u32,
-    own: Stream<'a>,
-    senders: &'w mut BTreeMap<u32, Stream<'a>>,
-    tasks: &'w mut BTreeMap<u32, String>,
-}
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
 
-impl Watched<'_, '_> {
-    /// Adds the events of a visit to it.
-    pub fn end(&mut self, visit: &mut stall::Visit) {
-        let mut events = Vec::new();
-        let Drained { mut lost, own_task, nothing_before_ns, nothing_after_ns } = self.own.drain(&mut events);
-        let mut sent = Vec::new();
-        let others = self.senders.iter_mut().filter(|(cpu, _)| **cpu != self.cpu);
-        others.for_each(|(_, stream)| lost += stream.drain_now(&mut sent).lost);
-        sent.retain(|event| matches!(&event.what, What::Sent { to, .. } if to.contains(self.cpu)));
-        // Numbers of tasks are the system's; they mean the same here only where this process sees the whole system.
-        if own_task == own_number() {
-            self.name_tasks(&sent);
-        }
-        events.append(&mut sent);
-        events.retain(|event| (visit.begin_ns..=visit.end_ns).contains(&event.at_ns));
-        events.sort_by_key(|event| event.at_ns);
-        (visit.armed, visit.events, visit.events_lost, visit.own_task) = (true, events, lost, own_task);
-        visit.cut_to(nothing_before_ns.unwrap_or(0), nothing_after_ns.unwrap_or(u64::MAX));
+    use corewise_model::worth::speeds;
+    use corewise_sys::topology;
+
+    use super::*;
+
+    fn table(counts: [u64; 4]) -> Interrupts {
+        let [a, b, c, d] = counts;
+        Interrupts::parse(&format!("CPU0 CPU2\n 36: {a} {b} PCI-MSI 1-edge disk\nLOC: {c} {d} Local timer\n"))
     }
 
-    fn name_tasks(&mut self, sent: &[Event]) {
-        for event in sent {
-            let name = || task::name(event.task, event.task).unwrap_or_default();
-            self.tasks.entry(event.task).or_insert_with(|| if event.task == 0 { "idle".to_owned() } else { name() });
-        }
+    #[test]
+    fn rates_of_sources_are_by_cpu_and_the_most_frequent_come_first() {
+        let rates = rates(&table([10, 5, 100, 100]), &table([10, 25, 1_100, 100]), 2.0);
+        let struck = |cpu, per_second| Struck { cpu, per_second };
+        let source = |source: &str, cpu, per_second| SourceNow {
+            source: source.into(),
+            per_second,
+            cpus: vec![struck(cpu, per_second)],
+            others: 0,
+        };
+        assert_eq!(rates.sources, [source("LOC", 0, 500.0), source("36 disk", 2, 10.0)]);
+        assert_eq!(rates.cpus, [500.0, 0.0, 10.0]);
     }
-}
 
-/// What has to be known of this machine to name causes.
-pub fn surroundings(hypervisor: Option<&str>) -> Surroundings {
-    let device = |source: &Source| {
-        let number = source.name.parse().ok()?;
-        (!source.device.is_empty()).then(|| (number, source.device.clone()))
-    };
-    Surroundings {
-        has_hypervisor: hypervisor.is_some(),
-        devices: irq::table(&Root::live()).sources.iter().filter_map(device).collect(),
-        tasks: BTreeMap::new(),
+    #[test]
+    fn this_machine_is_seen_with_the_threads_of_this_process() {
+        let machine = topology::read(&Root::live()).unwrap();
+        let mut monitor = Monitor::new(&machine, speeds(&machine, None)).unwrap();
+        let subject = Subject { processes: vec![std::process::id()], ..Subject::default() };
+        let first = monitor.look(&subject, None).unwrap();
+        assert_eq!(first.cpus.iter().map(|cpu| cpu.cpu).collect::<corewise_machine::CpuSet>(), machine.online);
+        std::thread::sleep(Duration::from_millis(30));
+        let second = monitor.look(&subject, None).unwrap();
+        assert!(second.elapsed_s >= 0.03 && second.cpus.iter().any(|cpu| cpu.shares.is_some()), "{second:?}");
+        let own = corewise_sys::thread::own_number();
+        let thread = second.threads.iter().find(|thread| thread.thread == own).unwrap();
+        assert!(thread.is_own && thread.is_runnable && thread.allowed.is_some(), "{thread:?}");
     }
 }

@@ -4,10 +4,10 @@ use clap::Parser;
 use clap_complete::{Shell, generate};
 
 use super::program;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::output::print_text;
-use crate::shell::run::Run;
-use crate::shell::settings::Settings;
+use crate::app::failure::{Exit, Failure};
+use crate::app::output::print_text;
+use crate::app::run::Run;
+use crate::app::settings::Settings;
 
 const EXAMPLES: &str = "Examples:
   corewise completions bash > ~/.local/share/bash-completion/completions/corewise

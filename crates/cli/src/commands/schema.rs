@@ -3,10 +3,10 @@
 use clap::Parser;
 
 use super::{NamedSchema, schemas};
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::output::{print_json, print_text};
-use crate::shell::run::Run;
-use crate::shell::settings::Settings;
+use crate::app::failure::{Exit, Failure};
+use crate::app::output::{print_json, print_text};
+use crate::app::run::Run;
+use crate::app::settings::Settings;
 
 /// Print the JSON schema of an output, or the names of all
 #[derive(Clone, Debug, Parser)]

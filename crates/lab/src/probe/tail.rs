@@ -18,7 +18,7 @@ use super::frequency;
 use super::stalls::Stalls;
 use super::watchdog::Watchdog;
 use super::work::{ADDITIONS, Compute, Memory, Piece, Spin, Syscall};
-use crate::watch::Watching;
+use crate::kernel_events::Watching;
 
 /// Pieces between two looks at the clock's deadline and the stop flag; about 0.15 ms.
 const PIECES_PER_LOOK: u32 = 512;

@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use corewise_lab::causes::SETTLING;
+use corewise_lab::kernel_events::{self, Watching};
 use corewise_lab::probe::tail::{Scratch, Visit, visit_with};
 use corewise_lab::probe::work::Piece;
-use corewise_lab::watch::{self, Watching};
 use corewise_machine::event::Event;
 use corewise_machine::{CpuSet, Gap};
 use corewise_model::attribution::{Cause, Part, Sender, divide, settle};
@@ -86,7 +86,7 @@ pub struct Observed {
 impl Place {
     /// The last allowed cpu, and the first.
     pub fn find() -> Result<Self, Gap> {
-        let recorder = watch::recorder()?;
+        let recorder = kernel_events::recorder()?;
         let gap = |error: std::io::Error| Gap::new("cpus", error.to_string());
         let allowed = affinity::current().map_err(gap)?.difference(&kept_free_of_timers());
         let cpu = allowed.iter().last().ok_or_else(|| Gap::new("cpus", "none is allowed that has timers"))?;
@@ -94,7 +94,7 @@ impl Place {
             recorder,
             clock: Clock::calibrated(),
             // A virtual machine's host may steal time; on others nobody does, and the accounts say so.
-            surroundings: watch::surroundings(Some("unknown")),
+            surroundings: kernel_events::surroundings(Some("unknown")),
             cpu,
             other: allowed.lowest().filter(|other| *other != cpu),
             sees_all_tasks: sees_all_numbers(),

@@ -25,8 +25,8 @@ const LEFT_OUT: [(&str, &[&str]); 6] = [
             "hands::tests::a_thread_has_one_change_however_often_it_is_placed",
             "installed::tests::a_program_is_a_file_that_may_be_run",
             "picture::tests::a_full_disk_and_a_folder_that_cannot_be_are_told",
-            "shell::settings::tests::the_history_lies_in_the_data_folder",
-            "shell::settings::tests::the_journals_of_root_go_with_the_boot",
+            "app::settings::tests::the_history_lies_in_the_data_folder",
+            "app::settings::tests::the_journals_of_root_go_with_the_boot",
         ],
     ),
     (
@@ -35,7 +35,7 @@ const LEFT_OUT: [(&str, &[&str]); 6] = [
             "change::affinity::tests",
             "change::heirs::tests",
             "eyes::tests::another_mask_and_an_end_are_drift",
-            "shell::child::watch::tests::what_is_no_longer_the_commands_is_left_alone",
+            "app::child::watch::tests::what_is_no_longer_the_commands_is_left_alone",
         ],
     ),
     ("Windows has no control groups", &["cgroup::place::tests", "change::target::tests"]),
@@ -50,7 +50,7 @@ const LEFT_OUT: [(&str, &[&str]); 6] = [
     ),
     (
         "corewise has neither pairs that talk nor `watch` on Windows yet",
-        &["pingpong::", "monitor::tests::this_machine_is_seen_with_the_threads_of_this_process"],
+        &["pingpong::", "watch::tests::this_machine_is_seen_with_the_threads_of_this_process"],
     ),
 ];
 

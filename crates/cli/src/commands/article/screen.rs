@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn no_article_steers_or_hides() {
         let mut article = Article::parse(BUILT_IN[0].1).unwrap();
-        for name in crate::draw::hostile::names() {
+        for name in crate::draw::fixtures::hostile::names() {
             let text = || name.clone();
             (article.name, article.question, article.source) = (text(), text(), text());
             (article.published, article.look) = (text(), text());
@@ -136,7 +136,7 @@ mod tests {
             let left_out = MadeStep { left_out: Some(text()), ..made.clone() };
             let list = list(std::slice::from_ref(&article), 40);
             for screen in [head(&article, 40), step(&made, 40), step(&left_out, 40), foot(&article, 40), list] {
-                crate::draw::hostile::check_screen(&screen, 40);
+                crate::draw::fixtures::hostile::check_screen(&screen, 40);
             }
         }
     }

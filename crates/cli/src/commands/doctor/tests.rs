@@ -4,8 +4,8 @@ use corewise_machine::CpuSet;
 use insta::assert_snapshot;
 
 use super::*;
-use crate::draw::fabricated::{ryzen_9950x3d, small_guest};
-use crate::draw::hostile;
+use crate::draw::fixtures::fabricated::{ryzen_9950x3d, small_guest};
+use crate::draw::fixtures::hostile;
 
 fn found(counters: Result<bool, Gap>, clock: &'static str) -> Found {
     let causes = Ok(EventSource::Perf);

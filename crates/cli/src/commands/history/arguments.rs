@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
+use crate::app::artifact::Form;
+use crate::app::values::between;
 use crate::commands::KINDS;
-use crate::shell::artifact::Form;
-use crate::shell::values::between;
 
 const AFTER: &str = "Examples:
   corewise history                          lists the results of this machine

@@ -10,17 +10,17 @@ use corewise_sys::limits::limit_this_process;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::app::artifact::Kind;
+use crate::app::embedded::{Element, Unpacker, elements};
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::to_write;
+use crate::app::output::show;
+use crate::app::settings::{History, Settings};
 use crate::commands::KINDS;
 use crate::draw::number::count;
 use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
-use crate::shell::artifact::Kind;
-use crate::shell::embedded::{Element, Unpacker, elements};
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::to_write;
-use crate::shell::output::show;
-use crate::shell::settings::{History, Settings};
 
 /// The largest page that is read, in bytes: a hundred results of the largest size that a page holds.
 const PAGE_BYTES: u64 = 64 << 20;

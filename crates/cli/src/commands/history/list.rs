@@ -6,12 +6,12 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::app::failure::Failure;
+use crate::app::history::{broken, opened};
+use crate::app::machine::this_machine;
+use crate::app::output::show;
+use crate::app::settings::Settings;
 use crate::draw::entries::{Listed, screen};
-use crate::shell::failure::Failure;
-use crate::shell::history::{broken, opened};
-use crate::shell::machine::this_machine;
-use crate::shell::output::show;
-use crate::shell::settings::Settings;
 
 /// What `corewise history --json` prints.
 #[derive(Serialize, JsonSchema)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Parser};
 
-use crate::shell::machine::MachineArguments;
-use crate::shell::values::between;
+use crate::app::machine::MachineArguments;
+use crate::app::values::between;
 
 pub const AFTER: &str = "Examples:
   corewise irq                           where each device's interrupts go, and how often

@@ -19,14 +19,14 @@ use super::document::IrqDocument;
 use super::document::{AwayReport, Fate, MoveReport};
 use super::screen::away::screen;
 use super::task::{Aim, IrqTask, Moving};
+use crate::app::failure::{Exit, Failure};
+use crate::app::interruption::Interruption;
+use crate::app::machine::MachineChoice;
+use crate::app::output::show;
+use crate::app::placing::{resolve_elsewhere, resolve_for_all, shortened, with_memory_costs};
+use crate::app::settings::Settings;
 use crate::draw::printable::named;
 use crate::draw::suggestion;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::interruption::Interruption;
-use crate::shell::machine::MachineChoice;
-use crate::shell::output::show;
-use crate::shell::placing::{resolve_elsewhere, resolve_for_all, shortened, with_memory_costs};
-use crate::shell::settings::Settings;
 
 /// How long interrupts are waited for, and how often it is looked. Most go at once; the others go when they strike next.
 const WAITING: Duration = Duration::from_millis(500);

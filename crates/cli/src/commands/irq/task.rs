@@ -6,10 +6,10 @@ use corewise_machine::placement::Expression;
 use corewise_machine::suggested_command;
 
 use super::arguments::IrqArguments;
+use crate::app::failure::Failure;
+use crate::app::machine::MachineChoice;
+use crate::app::placing;
 use crate::draw::suggestion;
-use crate::shell::failure::Failure;
-use crate::shell::machine::MachineChoice;
-use crate::shell::placing;
 
 /// How long interrupts are counted where nothing is said.
 const COUNTING: Duration = Duration::from_secs(1);

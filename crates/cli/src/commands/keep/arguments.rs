@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use corewise_machine::vocabulary::one_of;
 use corewise_model::keep::MatchField;
 
-use crate::shell::values::{between, budget};
+use crate::app::values::{between, budget};
 
 const AFTER: &str = "Examples:
   corewise keep add redis --match 'exe=*/redis-server' --on 'vcache - 0'

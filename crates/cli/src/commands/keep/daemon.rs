@@ -18,13 +18,13 @@ use corewise_sys::{files, output, service, signals};
 use tracing::warn;
 
 use super::arguments::RunArguments;
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::latest_survey;
+use crate::app::keeper::{State, take_requests};
+use crate::app::log;
+use crate::app::settings::Settings;
 use crate::draw::number::count;
 use crate::draw::suggestion;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::latest_survey;
-use crate::shell::keeper::{State, take_requests};
-use crate::shell::log;
-use crate::shell::settings::Settings;
 
 const LOCK: &str = "keep.lock";
 

@@ -7,7 +7,7 @@ use corewise_model::keep::{Action, Evidence, Held, Process, ResolvedRule, Waitin
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::shell::keeper::State;
+use crate::app::keeper::State;
 
 /// What `corewise keep --json` prints.
 #[derive(Serialize, JsonSchema)]

@@ -12,14 +12,14 @@ use corewise_model::keep::{Evidence, ResolvedRule, Rule, Unproven, set_disabled,
 use super::arguments::ProveArguments;
 use super::document::{Fate, ProveDocument};
 use super::screen;
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::{broken, existing};
+use crate::app::itself::Itself;
+use crate::app::keeper::{self, State};
+use crate::app::machine::this_machine;
+use crate::app::output::show;
+use crate::app::settings::{History, Settings};
 use crate::draw::suggestion;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, existing};
-use crate::shell::itself::Itself;
-use crate::shell::keeper::{self, State};
-use crate::shell::machine::this_machine;
-use crate::shell::output::show;
-use crate::shell::settings::{History, Settings};
 
 /// `corewise keep prove`: its experiment is one as any other, made by `corewise try --again`.
 pub fn prove(typed: &ProveArguments, rules: &RuleFiles, settings: &Settings) -> Result<Exit, Failure> {

@@ -10,12 +10,12 @@ use corewise_model::keep::{
 use jiff::tz::TimeZone;
 
 use super::document::{Fate, Origin, Planned, ProveDocument, WhyDocument};
+use crate::app::keeper::State;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{count, when_exactly};
 use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
-use crate::shell::keeper::State;
 
 /// The rules and what each holds.
 pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, width: usize) -> Screen {

@@ -5,7 +5,7 @@ use corewise_model::keep::{Change, ChargedUser, ResolvedRule, Thread, WaitingPro
 use insta::assert_snapshot;
 
 use super::*;
-use crate::draw::hostile;
+use crate::draw::fixtures::hostile;
 
 const RULES: &str = r#"
 [[rule]]
@@ -249,9 +249,9 @@ fn no_process_steers_or_hides() {
 #[test]
 fn a_rule_is_what_was_typed() {
     let typed = |words: &[&str]| {
-        let typed = crate::shell::run::typed::<KeepArguments>(&[&["keep", "add"], words].concat())?;
+        let typed = crate::app::run::typed::<KeepArguments>(&[&["keep", "add"], words].concat())?;
         let Some(KeepCommand::Add(typed)) = typed.command else { panic!("add was typed") };
-        let settings = Settings::of_environment(&crate::shell::settings::Environment::default());
+        let settings = Settings::of_environment(&crate::app::settings::Environment::default());
         rule(typed, &settings).map_err(|failure| failure.what)
     };
     let rule = typed(&[

@@ -2,7 +2,7 @@
 
 use corewise_sys::service;
 
-use crate::shell::failure::Failure;
+use crate::app::failure::Failure;
 
 /// The unit of the system, or of a user.
 ///

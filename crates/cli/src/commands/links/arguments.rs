@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use corewise_machine::ring::Slots;
 use corewise_model::links::What;
 
-use crate::shell::machine::MachineArguments;
-use crate::shell::values::{SlotsName, budget};
+use crate::app::machine::MachineArguments;
+use crate::app::values::{SlotsName, budget};
 
 /// What `links --help` ends with.
 pub const AFTER: &str = "Examples:

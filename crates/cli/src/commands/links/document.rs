@@ -4,8 +4,8 @@ use corewise_model::links::compare::LinkComparison;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::app::document::SentencesDocument;
 use crate::draw::story::Story;
-use crate::shell::document::SentencesDocument;
 
 /// What `corewise links compare --json` prints.
 #[derive(Serialize, JsonSchema)]

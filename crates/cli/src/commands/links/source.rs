@@ -15,8 +15,8 @@ use corewise_sys::input::{self, Input, InputKind};
 use serde::Deserialize;
 
 use super::arguments::UnitName;
+use crate::app::failure::Failure;
 use crate::draw::suggestion;
-use crate::shell::failure::Failure;
 
 /// A document of `corewise links --json`.
 #[derive(Deserialize)]

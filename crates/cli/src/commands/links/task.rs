@@ -10,11 +10,11 @@ use corewise_model::links::What;
 use corewise_model::links::explore::Limits;
 
 use super::arguments::{FormatName, KindName, LinksArguments, LinksCommand, OrderName, UnitName};
+use crate::app::failure::Failure;
+use crate::app::machine::MachineChoice;
+use crate::app::placing::expression;
+use crate::app::values::SlotsName;
 use crate::draw::suggestion::words_in_shell;
-use crate::shell::failure::Failure;
-use crate::shell::machine::MachineChoice;
-use crate::shell::placing::expression;
-use crate::shell::values::SlotsName;
 
 /// Without a word, a map takes this long at most.
 const BUDGET: Duration = Duration::from_secs(60);
@@ -229,7 +229,7 @@ fn kinds(typed: &LinksArguments) -> Result<Vec<What>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::run::typed;
+    use crate::app::run::typed;
 
     fn task(line: &str) -> Result<LinksTask, Failure> {
         LinksTask::new(typed(&line.split(' ').collect::<Vec<_>>()).unwrap())

@@ -7,8 +7,8 @@ use corewise_model::links::Relation;
 use corewise_model::links::map::Origin;
 
 use super::*;
-use crate::draw::fabricated::{link_map, ryzen_9950x3d, small_guest};
-use crate::draw::hostile;
+use crate::draw::fixtures::fabricated::{link_map, ryzen_9950x3d, small_guest};
+use crate::draw::fixtures::hostile;
 use crate::draw::story::forms::check_forms;
 
 #[test]

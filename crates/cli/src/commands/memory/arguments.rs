@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-use crate::shell::values::{budget, size_bytes};
+use crate::app::values::{budget, size_bytes};
 
 /// What `memory --help` ends with.
 const AFTER: &str = "Examples:

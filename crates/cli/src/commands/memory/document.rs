@@ -4,8 +4,8 @@ use corewise_model::memory::compare::MemoryChange;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::app::document::SentencesDocument;
 use crate::draw::story::Story;
-use crate::shell::document::SentencesDocument;
 
 /// What `corewise history compare --json` prints of two maps of memory.
 #[derive(Serialize, JsonSchema)]

@@ -8,7 +8,7 @@ use corewise_machine::{Gap, machine_file};
 use corewise_model::links::map::Origin;
 
 use super::*;
-use crate::draw::hostile;
+use crate::draw::fixtures::hostile;
 use crate::draw::story::forms::check_forms;
 
 /// Two nodes of two cpus, simulated with small buffers.

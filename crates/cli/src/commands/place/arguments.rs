@@ -5,7 +5,7 @@ use clap::builder::PossibleValuesParser;
 use corewise_machine::placement::language_table;
 use corewise_machine::placement::notation::Notation;
 
-use crate::shell::machine::MachineArguments;
+use crate::app::machine::MachineArguments;
 
 const EXAMPLES: &str = "Examples:
   corewise place 'all - core:0'                      all cpus except the first core's threads

@@ -7,11 +7,11 @@ mod screen;
 use corewise_machine::placement::plan::{USUAL_MOST, plan};
 
 use super::task::CandidatesRequest;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::machine::{self, Chosen, MachineChoice};
-use crate::shell::output::show;
-use crate::shell::placing::{busiest, reachable_here, with_memory_costs};
-use crate::shell::settings::Settings;
+use crate::app::failure::{Exit, Failure};
+use crate::app::machine::{self, Chosen, MachineChoice};
+use crate::app::output::show;
+use crate::app::placing::{busiest, reachable_here, with_memory_costs};
+use crate::app::settings::Settings;
 use document::CandidatesDocument;
 use screen::screen;
 

@@ -185,9 +185,9 @@ mod tests {
 
     use super::super::document::PlaceDocument;
     use super::*;
-    use crate::draw::fabricated::{hybrid, ryzen_9950x3d};
-    use crate::draw::hostile;
-    use crate::shell::placing::{pointed, resolve_elsewhere};
+    use crate::app::placing::{pointed, resolve_elsewhere};
+    use crate::draw::fixtures::fabricated::{hybrid, ryzen_9950x3d};
+    use crate::draw::fixtures::hostile;
 
     /// What is pasted has numbers of cpus and words of ours, whatever the machine and the expression are called.
     #[test]

@@ -3,8 +3,8 @@
 use corewise_machine::placement::notation::Notation;
 
 use super::arguments::PlaceArguments;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::machine::MachineChoice;
+use crate::app::failure::{Exit, Failure};
+use crate::app::machine::MachineChoice;
 
 /// A placement to be shown.
 #[derive(Clone, Debug, PartialEq)]

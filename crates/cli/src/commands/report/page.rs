@@ -5,14 +5,14 @@ use corewise_machine::suggested_command;
 use corewise_model::keep::{Change, Evidence, Rule};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::app::artifact::Section;
+use crate::app::embedded::element;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::machine::{details, model_name};
 use crate::draw::number::{count, decimal};
 use crate::draw::printable::printable;
 use crate::draw::text::Line;
 use crate::draw::{markdown, page};
-use crate::shell::artifact::Section;
-use crate::shell::embedded::element;
 
 /// How it looks: in a window of any width, in the dark, and on paper.
 const STYLE: &str = include_str!("page.css");

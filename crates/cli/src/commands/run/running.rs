@@ -14,11 +14,11 @@ use corewise_sys::process::{Process, process_of};
 use corewise_sys::processes::{Executable, Facts, threads};
 use corewise_sys::task::thread_count;
 
+use crate::app::failure::{Exit, Failure};
+use crate::app::machine::this_machine;
+use crate::app::output::print_text;
+use crate::app::settings::Settings;
 use crate::draw::suggestion;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::machine::this_machine;
-use crate::shell::output::print_text;
-use crate::shell::settings::Settings;
 
 /// Threads that are started while others are placed are found by looking again; a program that outruns this starts them for ever.
 const MOST_LOOKS: usize = 100;

@@ -6,11 +6,11 @@ use corewise_machine::placement::roles::roles;
 use corewise_model::keep::{Rule, ThreadRule};
 
 use super::arguments::{EnforcementName, RunArguments};
-use crate::shell::child::task::RunTask;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::placing;
-use crate::shell::rules::find_rules;
-use crate::shell::settings::Settings;
+use crate::app::child::task::RunTask;
+use crate::app::failure::{Exit, Failure};
+use crate::app::placing;
+use crate::app::rules::find_rules;
+use crate::app::settings::Settings;
 
 impl RunArguments {
     /// With what the rule says that was named: this user's own, or the system's.
@@ -63,7 +63,7 @@ impl RunArguments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::run::typed;
+    use crate::app::run::typed;
 
     fn task(words: &[&str]) -> Result<RunTask, String> {
         typed::<RunArguments>(&[&["run"], words].concat())?.task().map_err(|failure| failure.what)

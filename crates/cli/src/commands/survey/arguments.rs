@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::shell::failure::Failure;
-use crate::shell::measuring::{DEFAULT_BUDGET, grown};
-use crate::shell::values::budget;
+use crate::app::failure::Failure;
+use crate::app::measuring::{DEFAULT_BUDGET, grown};
+use crate::app::values::budget;
 
 const QUICK_BUDGET: Duration = Duration::from_secs(5);
 

@@ -8,6 +8,10 @@ use corewise_model::survey::WorkKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::app::document::SentencesDocument;
+use crate::app::failure::Failure;
+use crate::app::output::show_story;
+use crate::app::settings::Settings;
 use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, brief, decimal, whole};
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
@@ -15,10 +19,6 @@ use crate::draw::story::{Story, StoryPart};
 use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
-use crate::shell::document::SentencesDocument;
-use crate::shell::failure::Failure;
-use crate::shell::output::show_story;
-use crate::shell::settings::Settings;
 
 /// What `corewise history compare --json` prints of two surveys.
 #[derive(Serialize, JsonSchema)]

@@ -304,7 +304,7 @@ mod tests {
     use corewise_model::links::Pair;
 
     use super::*;
-    use crate::draw::fabricated::{large, ryzen_9950x3d};
+    use crate::draw::fixtures::fabricated::{large, ryzen_9950x3d};
 
     fn drawn(machine: &Machine, pairs: &[(u32, u32, f64)], width: usize) -> Vec<String> {
         let pairs: Vec<Pair> = pairs.iter().map(|&(a, b, ns)| Pair::new(a, b, vec![ns])).collect();

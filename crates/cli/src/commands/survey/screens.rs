@@ -8,8 +8,8 @@ use corewise_model::Survey;
 use corewise_model::survey::conclude::Conclusions;
 
 use super::story;
-use crate::draw::fabricated::*;
-use crate::draw::hostile;
+use crate::draw::fixtures::fabricated::*;
+use crate::draw::fixtures::hostile;
 use crate::draw::story::forms::check_forms;
 use crate::draw::survey::Kept;
 use crate::draw::text::Line;

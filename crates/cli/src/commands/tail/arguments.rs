@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use corewise_model::survey::WorkKind;
 
-use crate::shell::values::{between, budget};
+use crate::app::values::{between, budget};
 
 /// The command line of `tail`.
 pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside [OPTIONS] -- <COMMAND>...";

@@ -19,11 +19,11 @@ use corewise_sys::open_files::OpenFiles;
 use corewise_sys::signals::Held;
 use corewise_sys::{affinity, ipc, spawn};
 
-use crate::shell::child::supervise::{End, Look, Started, Supervisor, UNWATCHED, leave, start};
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::machine::this_machine;
-use crate::shell::output::{say, show_beside};
-use crate::shell::settings::Settings;
+use crate::app::child::supervise::{End, Look, Started, Supervisor, UNWATCHED, leave, start};
+use crate::app::failure::{Exit, Failure};
+use crate::app::machine::this_machine;
+use crate::app::output::{say, show_beside};
+use crate::app::settings::Settings;
 use document::{BesideDocument, ShownBeside};
 use screen::screen;
 

@@ -13,8 +13,8 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 
+use crate::app::failure::Failure;
 use crate::draw::suggestion;
-use crate::shell::failure::Failure;
 
 /// What the file says it is.
 const SCHEMA: &str = "corewise/stalls/1";

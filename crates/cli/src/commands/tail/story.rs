@@ -39,7 +39,7 @@ mod tests {
     use corewise_machine::event::EventSource;
 
     use super::*;
-    use crate::draw::fabricated::{nothing, ryzen_survey, small_guest_survey};
+    use crate::draw::fixtures::fabricated::{nothing, ryzen_survey, small_guest_survey};
     use crate::draw::stalls::tests::with_stalls;
     use crate::draw::story::forms::check_forms;
 

@@ -8,9 +8,9 @@ use corewise_machine::placement::Expression;
 use corewise_model::survey::WorkKind;
 
 use super::arguments::TailArguments;
-use crate::shell::failure::Failure;
-use crate::shell::measuring::{DEFAULT_BUDGET, grown};
-use crate::shell::placing;
+use crate::app::failure::Failure;
+use crate::app::measuring::{DEFAULT_BUDGET, grown};
+use crate::app::placing;
 
 /// What is looked at.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,10 +10,10 @@ use corewise_machine::interrupt::device::DeviceInterrupt;
 use corewise_machine::suggested_command;
 use corewise_model::device_findings::findings;
 
+use crate::app::failure::{Exit, Failure};
+use crate::app::output::show;
+use crate::app::settings::Settings;
 use crate::draw::suggestion;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::output::show;
-use crate::shell::settings::Settings;
 use document::{DevicesDocument, PlacedDevice};
 use screen::screen;
 

@@ -5,9 +5,9 @@ mod screen;
 
 use corewise_machine::machine_file::{self, BUILT_IN};
 
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::output::show;
-use crate::shell::settings::Settings;
+use crate::app::failure::{Exit, Failure};
+use crate::app::output::show;
+use crate::app::settings::Settings;
 use document::{MachinesDocument, MachinesEntry};
 use screen::screen;
 

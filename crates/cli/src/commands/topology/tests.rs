@@ -4,8 +4,8 @@ use insta::assert_snapshot;
 
 use super::document;
 use super::screen::screen;
-use crate::draw::fabricated::*;
-use crate::draw::hostile;
+use crate::draw::fixtures::fabricated::*;
+use crate::draw::fixtures::hostile;
 
 #[test]
 fn nodes_without_memory_and_memory_without_cpus() {

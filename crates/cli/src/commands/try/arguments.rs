@@ -12,7 +12,7 @@ use corewise_model::sample::MetricWord;
 use corewise_model::suite::BUILT_IN;
 use corewise_model::trial::LARGEST_TIMES;
 
-use crate::shell::values::{between, budget};
+use crate::app::values::{between, budget};
 
 /// A command is needed, unless an experiment goes on that has one.
 pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";

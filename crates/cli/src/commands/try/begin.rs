@@ -26,15 +26,15 @@ use corewise_sys::input::{self, InputKind};
 use corewise_sys::spawn::{self, Effect};
 
 use super::task::{Again, Choice, NewExperiment, PartsSource, PartsTask, Which, choices};
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::{broken, to_write};
+use crate::app::machine::this_machine;
+use crate::app::output::say;
+use crate::app::placing::{busiest, expression, reachable_here, resolve_here, with_memory_costs};
+use crate::app::settings::{History, Settings};
+use crate::app::trust::Commands;
 use crate::draw::printable::named;
 use crate::draw::suggestion;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, to_write};
-use crate::shell::machine::this_machine;
-use crate::shell::output::say;
-use crate::shell::placing::{busiest, expression, reachable_here, resolve_here, with_memory_costs};
-use crate::shell::settings::{History, Settings};
-use crate::shell::trust::Commands;
 
 /// The name of the baseline.
 const BASELINE: &str = "OS default";
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn near_a_device_and_not_near_it_are_tried_where_they_differ() {
-        let settings = Settings::of_environment(&crate::shell::settings::Environment::default());
+        let settings = Settings::of_environment(&crate::app::settings::Environment::default());
         let machine = two_nodes(0);
         if !machine.online.is_subset(&reachable_here(&machine)) {
             eprintln!("skipped: cpus 0 and 1 are not in this process's cpuset");

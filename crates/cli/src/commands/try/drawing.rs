@@ -10,8 +10,8 @@ use corewise_sys::output::OutputPlace;
 
 use super::screen::{Shown, svg};
 use super::task::no_threads;
+use crate::app::failure::Failure;
 use crate::draw::suggestion;
-use crate::shell::failure::Failure;
 
 /// The file that a picture is to be in.
 pub struct Drawing(OutputPlace);

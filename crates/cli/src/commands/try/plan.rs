@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use super::begin::{arms_of, live};
 use super::task::NewExperiment;
+use crate::app::failure::{Exit, Failure};
+use crate::app::machine::this_machine;
+use crate::app::output;
+use crate::app::settings::Settings;
 use crate::draw::number::count;
 use crate::draw::printable::named;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::machine::this_machine;
-use crate::shell::output;
-use crate::shell::settings::Settings;
 
 /// What `corewise try --dry-run --json` prints.
 #[derive(Serialize, JsonSchema)]

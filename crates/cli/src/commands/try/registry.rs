@@ -6,12 +6,12 @@ use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Verdict;
 use corewise_model::trial::{Trial, standing};
 
+use crate::app::history::if_readable;
+use crate::app::settings::Settings;
 use crate::draw::number::count;
 use crate::draw::suggestion;
 use crate::draw::text::Line;
 use crate::draw::wrap::glued;
-use crate::shell::history::if_readable;
-use crate::shell::settings::Settings;
 
 /// Of so many of them, the last, the verdicts are looked up.
 const LOOKED_AT: usize = 20;

@@ -22,16 +22,16 @@ use super::screen::suite::{csv, story};
 use super::screen::{Shown, in_words};
 use super::task::{Print, SuiteTask, TryTask};
 use super::{begin, session};
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::to_write;
+use crate::app::interruption::Interruption;
+use crate::app::lock;
+use crate::app::machine::this_machine;
+use crate::app::output::{print_form, print_text, say, show_story};
+use crate::app::settings::{History, Settings};
+use crate::app::trust::Commands;
 use crate::draw::markdown;
 use crate::draw::printable::{last_lines, named, printable};
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::to_write;
-use crate::shell::interruption::Interruption;
-use crate::shell::lock;
-use crate::shell::machine::this_machine;
-use crate::shell::output::{print_form, print_text, say, show_story};
-use crate::shell::settings::{History, Settings};
-use crate::shell::trust::Commands;
 use document::SuiteDocument;
 
 /// Makes a session of a suite.

@@ -18,11 +18,11 @@ use corewise_model::sample::Finder;
 use corewise_model::trial::{MEMORY_SIGN, Metric, WITHOUT_ECO_QOS, policy_of_kept, policy_of_slots};
 
 use super::arguments::TryArguments;
+use crate::app::failure::{Exit, Failure};
+use crate::app::placing;
 use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::suggestion::in_shell;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::placing;
 pub use live::LiveTask;
 pub use parts::{PartsSource, PartsTask};
 pub use threads::ThreadTable;
@@ -434,7 +434,7 @@ fn text(word: OsString) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::run::typed;
+    use crate::app::run::typed;
 
     fn task(words: &[&str]) -> Result<TryTask, String> {
         TryTask::new(typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)

@@ -149,7 +149,7 @@ mod tests {
 
     use super::super::document::UndoDocument;
     use super::*;
-    use crate::draw::hostile;
+    use crate::draw::fixtures::hostile;
 
     fn item(what: &str, fate: Fate, why: Option<&str>) -> Item {
         Item { what: what.to_owned(), fate, why: why.map(str::to_owned) }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::shell::values::between;
+use crate::app::values::between;
 
 const AFTER: &str = "Examples:
   corewise watch                              the cpus, as the machine has them

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use corewise_keep::Scope;
-use corewise_lab::monitor::Pace;
+use corewise_lab::watch::Pace;
 use corewise_model::keep::Match;
 use corewise_sys::open_files::OpenFiles;
 use corewise_sys::process::{self, Process, effective_user, is_root};
@@ -14,10 +14,10 @@ use corewise_sys::signals::{self, Held};
 use corewise_sys::spawn::{self, StateChange};
 use corewise_sys::{ipc, task};
 
+use crate::app::child::words::not_started;
+use crate::app::failure::{Exit, Failure};
+use crate::app::numbers::check_numbers;
 use crate::draw::printable::named;
-use crate::shell::child::words::not_started;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::numbers::check_numbers;
 
 /// The program.
 pub struct Program {

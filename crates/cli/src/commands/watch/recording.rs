@@ -11,8 +11,8 @@ use corewise_sys::output::OutputPlace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::app::failure::Failure;
 use crate::draw::suggestion;
-use crate::shell::failure::Failure;
 
 /// The longest line that is read, in bytes: a moment of 512 cpus and 10,000 threads takes 3 MB.
 const LONGEST_LINE_BYTES: u64 = 16 << 20;

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use corewise_lab::monitor::{EventEye, Monitor, Pace, Subject};
+use corewise_lab::watch::{EventEye, Monitor, Pace, Subject};
 use corewise_model::watch::{Frame, Holds};
 use corewise_sys::signals::{self, Held};
 
@@ -13,9 +13,9 @@ use super::recording::{Recorder, Recording};
 use super::terminal::Terminal;
 use super::trails::LONGEST_TRAIL;
 use super::view::View;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::keeper::State;
-use crate::shell::settings::Settings;
+use crate::app::failure::{Exit, Failure};
+use crate::app::keeper::State;
+use crate::app::settings::Settings;
 
 /// How soon a signal is seen.
 const STEP: Duration = Duration::from_millis(50);

@@ -21,9 +21,9 @@ use ratatui_crossterm::crossterm::terminal::{
 use super::keys::Key;
 use super::screen::lines;
 use super::view::View;
+use crate::app::failure::Failure;
+use crate::app::settings::Settings;
 use crate::draw::text::{Line, Tone};
-use crate::shell::failure::Failure;
-use crate::shell::settings::Settings;
 
 /// The terminal, while this value is there.
 pub struct Terminal {
@@ -204,7 +204,7 @@ fn ascii(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::settings::Environment;
+    use crate::app::settings::Environment;
 
     #[test]
     fn a_terminal_of_ascii_shows_ascii() {

@@ -7,9 +7,9 @@ use super::keys::{Effect, Key};
 use super::row::Row;
 use super::screen::{lines, whole};
 use super::view::{Bottom, View};
-use crate::draw::hostile;
+use crate::draw::fixtures::hostile;
 use crate::draw::text::{Line, Screen};
-use crate::draw::{fabricated, text};
+use crate::draw::{fixtures::fabricated, text};
 
 fn frame(machine: &Machine, threads: u32) -> Frame {
     let shares = |cpu: u32| CpuShares {

@@ -82,7 +82,7 @@ pub fn labels_at(nodes: &[Node], depth: usize, into: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::fabricated;
+    use crate::draw::fixtures::fabricated;
 
     #[test]
     fn levels_that_say_nothing_new_are_one_row() {

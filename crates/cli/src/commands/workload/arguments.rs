@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::shell::values::{SlotsName, budget};
+use crate::app::values::{SlotsName, budget};
 
 /// What `workload --help` ends with.
 pub const AFTER: &str = "Examples:

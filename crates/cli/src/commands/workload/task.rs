@@ -7,9 +7,9 @@ use corewise_machine::ring::Slots;
 use corewise_work::{Size, euler, image, particles, pingpong, pipeline, raymesh, render, tail};
 
 use super::arguments::{ByName, SplitName, Switch, ViaName, WorkloadArguments, WorkloadCommand};
-use crate::shell::failure::Failure;
-use crate::shell::placing::expression;
-use crate::shell::values::SlotsName;
+use crate::app::failure::Failure;
+use crate::app::placing::expression;
+use crate::app::values::SlotsName;
 
 /// A workload that is to be run.
 #[derive(Clone, Debug, PartialEq)]

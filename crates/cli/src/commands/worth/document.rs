@@ -4,7 +4,7 @@ use corewise_machine::worth::CpuWorth;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::shell::worth::Origin;
+use crate::app::worth::Origin;
 
 /// What `corewise worth --json` prints; with --watch one after the other.
 #[derive(Serialize, JsonSchema)]

@@ -4,11 +4,11 @@ use corewise_machine::Machine;
 use corewise_machine::suggested_command;
 use corewise_machine::worth::CpuWorth;
 
+use crate::app::worth::{Origin, speeds_in_words};
 use crate::draw::grid::{Column, Grid};
 use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
-use crate::shell::worth::{Origin, speeds_in_words};
 
 /// The width of a bar that is full.
 const BAR: usize = 20;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn cpus_stand_with_their_cache() {
-        let machine = crate::draw::fabricated::ryzen_9950x3d();
+        let machine = crate::draw::fixtures::fabricated::ryzen_9950x3d();
         let some: Vec<CpuWorth> = cpus(32).into_iter().filter(|cpu| cpu.cpu % 8 < 2 && cpu.cpu < 16).collect();
         let origin = Origin::Map { writer: 7, interval_ms: 100, age_ms: 12 };
         assert_snapshot!(screen(&machine, &origin, &some, 80).plain(), @r"
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn every_width_takes_it() {
-        let machine = crate::draw::fabricated::ryzen_9950x3d();
+        let machine = crate::draw::fixtures::fabricated::ryzen_9950x3d();
         let look = Origin::Look { instead_of: vec!["/run/corewise: process 7 has ended".to_owned()] };
         for width in [40, 60, 120] {
             assert!(screen(&machine, &look, &cpus(32), width).width() <= width);

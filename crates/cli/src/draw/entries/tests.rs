@@ -3,7 +3,7 @@ use corewise_model::artifact::Summary;
 use insta::assert_snapshot;
 
 use super::*;
-use crate::draw::hostile;
+use crate::draw::fixtures::hostile;
 
 const HOUR: i64 = 3_600_000;
 

@@ -11,8 +11,8 @@ use corewise_model::survey::{Scope, Watch};
 use insta::assert_snapshot;
 
 use super::*;
-use crate::draw::fabricated::{ryzen_survey, small_guest_survey};
-use crate::draw::hostile;
+use crate::draw::fixtures::fabricated::{ryzen_survey, small_guest_survey};
+use crate::draw::fixtures::hostile;
 use crate::draw::story::{Story, StoryPart, StoryRole, lines};
 
 const SECOND_NS: u64 = 1_000_000_000;

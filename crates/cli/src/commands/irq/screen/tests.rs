@@ -8,8 +8,8 @@ use insta::assert_snapshot;
 
 use super::super::document::{AwayReport, Fate, IrqDocument, MoveReport};
 use super::*;
-use crate::draw::fabricated::list;
-use crate::draw::hostile;
+use crate::draw::fixtures::fabricated::list;
+use crate::draw::fixtures::hostile;
 use crate::draw::suggestion::in_shell;
 
 fn interrupt(number: u32, name: &str, driver: &str, allowed: &str, now: &str) -> DeviceInterrupt {

@@ -7,7 +7,7 @@ use corewise_machine::random::Random;
 use corewise_model::links::Matrix;
 
 use super::Layout;
-use crate::draw::fabricated::list;
+use crate::draw::fixtures::fabricated::list;
 use crate::draw::heat::depth::Depth;
 use crate::draw::text::{Line, Screen};
 

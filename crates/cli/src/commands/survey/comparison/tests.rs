@@ -6,7 +6,7 @@ use corewise_model::links::Relation;
 use insta::assert_snapshot;
 
 use super::story;
-use crate::draw::hostile;
+use crate::draw::fixtures::hostile;
 use crate::draw::story::forms::check_forms;
 
 fn changed() -> Comparison {

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::{parts, quiet, shown, too_short, uncounted};
-use crate::draw::fabricated::*;
+use crate::draw::fixtures::fabricated::*;
 
 #[test]
 fn a_partial_survey_says_so_first() {

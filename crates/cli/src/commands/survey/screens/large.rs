@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use super::{parts, quiet, uncounted};
-use crate::draw::fabricated::*;
+use crate::draw::fixtures::fabricated::*;
 
 #[test]
 fn cpus_512_at_80_columns() {

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use super::{article, parts, quiet};
 use crate::commands::survey::story::story;
-use crate::draw::fabricated::*;
+use crate::draw::fixtures::fabricated::*;
 use crate::draw::survey::Kept;
 
 #[test]

@@ -8,8 +8,8 @@ use insta::assert_snapshot;
 
 use super::document::PlacedDevice;
 use super::screen::screen;
-use crate::draw::fabricated::{list, ryzen_9950x3d};
-use crate::draw::hostile;
+use crate::draw::fixtures::fabricated::{list, ryzen_9950x3d};
+use crate::draw::fixtures::hostile;
 
 fn device(kind: DeviceKind, names: &[&str], address: &str) -> Device {
     Device {

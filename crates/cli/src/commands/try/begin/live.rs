@@ -16,13 +16,13 @@ use corewise_sys::process::{self, effective_user, is_root};
 use corewise_sys::processes::Facts;
 
 use super::super::task::LiveTask;
+use crate::app::failure::{Exit, Failure};
+use crate::app::numbers::check_numbers;
+use crate::app::progress::Bar;
+use crate::app::settings::Settings;
 use crate::draw::number::duration;
 use crate::draw::printable::named;
 use crate::draw::suggestion;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::numbers::check_numbers;
-use crate::shell::progress::Bar;
-use crate::shell::settings::Settings;
 
 /// Of a session with a budget the length of slots may take this share.
 const SHARE: u32 = 5;

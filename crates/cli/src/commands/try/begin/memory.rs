@@ -6,8 +6,8 @@ use corewise_machine::{CpuSet, Machine};
 use corewise_model::trial::{Arm, ArmMemory, MEMORY_SIGN};
 use corewise_sys::memory_policy;
 
+use crate::app::failure::Failure;
 use crate::draw::printable::named;
-use crate::shell::failure::Failure;
 
 /// What a policy comes to: how nodes are chosen, and among which.
 pub type Effect = (Mode, CpuSet);

@@ -12,11 +12,11 @@ use corewise_model::links::{LinkMap, Matrix};
 use corewise_model::trial::{Arm, Experiment, LOAD, Parts, RolePlace, Workload};
 use corewise_sys::change::Journal;
 
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::if_readable;
+use crate::app::placing::{busiest, reachable_here, resolve_here};
+use crate::app::settings::Settings;
 use crate::draw::printable::named;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::if_readable;
-use crate::shell::placing::{busiest, reachable_here, resolve_here};
-use crate::shell::settings::Settings;
 
 /// An arm from what was typed.
 pub fn chosen(

@@ -5,11 +5,11 @@ use corewise_machine::{CpuSet, Machine};
 use corewise_model::experiment::{Cell, arrange};
 use corewise_model::trial::Arm;
 
+use crate::app::failure::Failure;
+use crate::app::placing::reachable_here;
 use crate::commands::r#try::arguments::Pinned;
 use crate::commands::r#try::task::ThreadTable;
 use crate::draw::number::count;
-use crate::shell::failure::Failure;
-use crate::shell::placing::reachable_here;
 
 /// The arms, in the order in which experiments have them.
 pub fn arms(table: &ThreadTable, machine: &Machine) -> Result<Vec<Arm>, Failure> {
@@ -63,7 +63,7 @@ fn nothing(table: &ThreadTable, machine: &Machine) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draw::fabricated::ryzen_9950x3d;
+    use crate::draw::fixtures::fabricated::ryzen_9950x3d;
 
     fn names(counts: &[u32], pinned: Pinned) -> Vec<String> {
         names_with(counts, pinned, &[])

@@ -11,9 +11,10 @@ use corewise_model::trial::{Arm, Experiment, Metric, Observed, Outcome, Trial, W
 use insta::assert_snapshot;
 
 use super::*;
-use crate::draw::fabricated::ryzen_9950x3d;
+use crate::draw::fixtures::fabricated::ryzen_9950x3d;
+use crate::draw::fixtures::hostile;
+use crate::draw::markdown;
 use crate::draw::story::forms::check_forms;
-use crate::draw::{hostile, markdown};
 
 /// An experiment on the 9950X3D, with the runs that it took.
 pub struct Made {

@@ -10,9 +10,9 @@ use corewise_model::trial::Arm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::app::document::{ArtifactDocument, SentencesDocument};
 use crate::commands::r#try::screen::{Shown, story};
 use crate::draw::story::Story;
-use crate::shell::document::{ArtifactDocument, SentencesDocument};
 
 /// What `corewise try --suite --json` prints.
 #[derive(Serialize, JsonSchema)]

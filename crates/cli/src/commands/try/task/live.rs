@@ -9,8 +9,8 @@ use corewise_model::sample::{Kind, Meter, Reading};
 use corewise_model::trial::{Limit, Metric, Source};
 
 use super::super::arguments::TryArguments;
+use crate::app::failure::Failure;
 use crate::draw::suggestion::in_shell;
-use crate::shell::failure::Failure;
 
 /// Running processes that are to be tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,7 +154,7 @@ fn limit(text: &str, typed: &TryArguments, primary: &Metric, guards: &[Metric]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::run::typed;
+    use crate::app::run::typed;
 
     fn task(words: &[&str]) -> Result<(Metric, LiveTask), String> {
         let typed: TryArguments = typed(&[&["try", "--pid", "7"], words].concat())?;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::super::arguments::TryArguments;
 use super::live::is_live;
-use crate::shell::failure::Failure;
+use crate::app::failure::Failure;
 
 /// A service has so long to be ready, where nothing is said.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -211,7 +211,7 @@ fn check_names(services: &[Service], threads: &[ThreadRole]) -> Result<(), Failu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::run::typed;
+    use crate::app::run::typed;
 
     fn task(words: &[&str]) -> Result<PartsTask, String> {
         let typed: TryArguments = typed(&[&["try"], words, &["--", "load"]].concat())?;

@@ -2,8 +2,8 @@
 
 use corewise_model::trial::THREADS_PLACE;
 
+use crate::app::failure::Failure;
 use crate::commands::r#try::arguments::{Pinned, TryArguments};
-use crate::shell::failure::Failure;
 
 /// More numbers of threads make blocks that nobody waits for.
 const MOST_COUNTS: usize = 32;
@@ -73,7 +73,7 @@ fn variable(option: &str, name: &str) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::run::typed;
+    use crate::app::run::typed;
 
     fn understood(words: &[&str]) -> Result<(Option<u32>, Option<ThreadTable>), String> {
         asked(&typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)

@@ -12,7 +12,7 @@ use insta::assert_snapshot;
 
 use super::super::document::BesideDocument;
 use super::*;
-use crate::draw::hostile;
+use crate::draw::fixtures::hostile;
 
 fn interrupt(source: Source, detail: &str) -> Cause {
     Cause::Interrupt { source, detail: detail.into() }

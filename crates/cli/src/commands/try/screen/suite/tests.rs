@@ -10,9 +10,10 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::commands::r#try::screen::tests::{Made, made_by};
+use crate::draw::fixtures::hostile;
+use crate::draw::markdown;
 use crate::draw::story::forms::check_forms;
 use crate::draw::story::lines;
-use crate::draw::{hostile, markdown};
 
 const TEXT: &str = r#"
 name = "small"

@@ -13,7 +13,7 @@ use corewise_model::trial::{
 use insta::assert_snapshot;
 
 use crate::commands::r#try::screen::{Shown, in_words, story};
-use crate::draw::fabricated::ryzen_9950x3d;
+use crate::draw::fixtures::fabricated::ryzen_9950x3d;
 use crate::draw::markdown;
 use crate::draw::story::forms::check_forms;
 

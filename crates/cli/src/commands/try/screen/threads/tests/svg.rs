@@ -9,7 +9,7 @@ use super::chart::{COUNTS, NEAR};
 use super::{BOTH, Made, Truth, USUAL, cells, made};
 use crate::commands::r#try::screen::threads::svg::svg;
 use crate::commands::r#try::screen::{csv, story};
-use crate::draw::hostile;
+use crate::draw::fixtures::hostile;
 
 impl Made {
     fn picture(&self) -> String {

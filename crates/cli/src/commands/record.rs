@@ -12,14 +12,14 @@ use corewise_sys::Root;
 use corewise_sys::output::OutputPlace;
 use corewise_sys::record::{Packing, record};
 
+use crate::app::failure::{Exit, Failure};
+use crate::app::output::{show, write_bytes};
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::Settings;
 use crate::draw::number::bytes;
 use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::output::{show, write_bytes};
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::Settings;
 use document::RecordDocument;
 
 /// Record this machine's topology, to show it elsewhere with `topology --machine`
@@ -118,7 +118,7 @@ fn screen(name: &str, size_bytes: u64, width: usize) -> Screen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::settings::Environment;
+    use crate::app::settings::Environment;
 
     #[test]
     fn a_terminal_gets_no_recording() {

@@ -9,15 +9,15 @@ use std::process::Command;
 use corewise_machine::suggested_command;
 use corewise_sys::spawn::{self, Effect, Manner};
 
+use crate::app::child::task::RunTask;
+use crate::app::child::{supervise, words};
+use crate::app::failure::{Exit, Failure};
+use crate::app::machine::this_machine;
+use crate::app::output::say;
+use crate::app::placing;
+use crate::app::run::Run;
+use crate::app::settings::Settings;
 use crate::draw::suggestion;
-use crate::shell::child::task::RunTask;
-use crate::shell::child::{supervise, words};
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::machine::this_machine;
-use crate::shell::output::say;
-use crate::shell::placing;
-use crate::shell::run::Run;
-use crate::shell::settings::Settings;
 use arguments::RunArguments;
 
 /// What it is typed as.

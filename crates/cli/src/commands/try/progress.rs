@@ -9,16 +9,16 @@ use corewise_model::trial::{Design, Experiment, Outcome, Trial};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::screen::{Shown, standings, table};
+use crate::app::output::say;
+use crate::app::settings::Settings;
 use crate::draw::printable::{last_lines, named};
 use crate::draw::text::Line;
-use crate::shell::output::say;
-use crate::shell::settings::Settings;
 
 /// So many lines of what failed are shown.
 const SHOWN_LINES: usize = 5;
 
 /// The lines. They are drawn when something has happened, never by a thread of their own that could disturb.
-pub struct Live<'a> {
+pub struct SessionProgress<'a> {
     experiment: &'a Experiment,
     all: MultiProgress,
     table: ProgressBar,
@@ -28,7 +28,7 @@ pub struct Live<'a> {
     more_runs: Cell<Option<u32>>,
 }
 
-impl<'a> Live<'a> {
+impl<'a> SessionProgress<'a> {
     /// Lines on standard error, where that is a terminal.
     pub fn new(experiment: &'a Experiment, settings: &Settings) -> Self {
         let target =
@@ -127,10 +127,10 @@ mod tests {
     use corewise_model::trial::Part;
 
     use super::*;
+    use crate::app::settings::Environment;
     use crate::commands::r#try::screen::tests::{Made, made_by};
-    use crate::draw::hostile;
+    use crate::draw::fixtures::hostile;
     use crate::draw::printable::width;
-    use crate::shell::settings::Environment;
 
     #[test]
     fn no_benchmark_steers_the_line_that_is_drawn_while_it_runs() {
@@ -148,7 +148,7 @@ mod tests {
         let time = Time { elapsed: Duration::from_secs(5), trial: Some(Duration::from_secs(1)), left: None };
         let settings = Settings::of_environment(&Environment::default());
         for Conducted { experiment, .. } in hostile::copies(&Conducted { experiment, trials }) {
-            let live = Live::new(&experiment, &settings);
+            let live = SessionProgress::new(&experiment, &settings);
             for arm in 0..experiment.arms.len() {
                 let line = live.begun(1, arm, &time);
                 hostile::check_text(&line);

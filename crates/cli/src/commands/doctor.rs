@@ -9,7 +9,7 @@ mod tests;
 use std::path::Path;
 
 use clap::Parser;
-use corewise_lab::watch;
+use corewise_lab::kernel_events;
 use corewise_machine::event::EventSource;
 use corewise_machine::placement::notation::{self, Notation};
 use corewise_machine::suggested_command;
@@ -21,13 +21,13 @@ use corewise_sys::condition::Condition;
 use corewise_sys::counters::CycleCounter;
 use corewise_sys::counts::{KernelCounts, Kind};
 
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::{broken, opened};
+use crate::app::machine::this_machine;
+use crate::app::output::show;
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::{History, Settings};
 use crate::draw::suggestion;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, opened};
-use crate::shell::machine::this_machine;
-use crate::shell::output::show;
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::{History, Settings};
 use document::{Check, DoctorDocument, State};
 use screen::screen;
 
@@ -48,7 +48,7 @@ impl Run for DoctorArguments {
         let found = Found {
             uncounted: Kind::ALL.into_iter().filter_map(|kind| Some((kind, counts.gap(kind)?))).collect(),
             counters: CycleCounter::start().map(|counter| counter.counts_kernel),
-            causes: watch::recorder().map(|recorder| recorder.event_source()),
+            causes: kernel_events::recorder().map(|recorder| recorder.event_source()),
             clock: clock.name,
             is_system_clock: matches!(clock.source, Source::System(_)),
             moved_interrupts: settings.journals.as_deref().map_or(0, moved_interrupts),

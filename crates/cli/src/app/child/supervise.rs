@@ -13,11 +13,11 @@ use corewise_sys::task;
 use super::group::{self, Group};
 use super::watch::{Tells, Watch};
 use super::words;
-use crate::shell::child::task::RunTask;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::machine::this_machine;
-use crate::shell::output::say;
-use crate::shell::settings::Settings;
+use crate::app::child::task::RunTask;
+use crate::app::failure::{Exit, Failure};
+use crate::app::machine::this_machine;
+use crate::app::output::say;
+use crate::app::settings::Settings;
 
 /// How long to wait for signals where nothing is watched; the end of the command is a signal.
 pub const UNWATCHED: Duration = Duration::from_secs(3600);

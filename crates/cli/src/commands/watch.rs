@@ -20,20 +20,20 @@ mod view;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use corewise_lab::monitor::{EventEye, Monitor, Pace};
+use corewise_lab::watch::{EventEye, Monitor, Pace};
 use corewise_model::watch::{Frame, Header, Holds};
 use corewise_model::worth::speeds;
 use corewise_sys::open_files::OpenFiles;
 use corewise_sys::output;
 use corewise_sys::signals::{self, Held};
 
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::latest_survey;
-use crate::shell::machine::this_machine;
-use crate::shell::output::{has_no_reader, print_json, say, show};
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::Settings;
-use crate::shell::worth::speeds_in_words;
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::latest_survey;
+use crate::app::machine::this_machine;
+use crate::app::output::{has_no_reader, print_json, say, show};
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::Settings;
+use crate::app::worth::speeds_in_words;
 use arguments::WatchArguments;
 use document::WatchDocument;
 use program::{Output, Program};

@@ -182,21 +182,21 @@ pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::settings::Environment;
+    use crate::app::settings::Environment;
 
     /// A map of links in the store is what `group` means, for the machine that it was measured on.
     #[test]
     fn groups_are_those_of_the_latest_map() {
-        let machine = crate::draw::fabricated::ryzen_9950x3d();
+        let machine = crate::draw::fixtures::fabricated::ryzen_9950x3d();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("history.db");
-        let history = crate::shell::settings::History::At(path.clone());
+        let history = crate::app::settings::History::At(path.clone());
         let settings = Settings { history, ..Settings::of_environment(&Environment::default()) };
         let typed = expression("pack(3, group) + group:1").unwrap();
         let none = resolve_for_all(&typed, &machine, &settings).unwrap_err();
         assert!(none.what.starts_with("group: no link map of this machine shows groups"), "{none}");
         let cost = |relation: links::Relation| if relation <= links::Relation::SameLlc { 20.0 } else { 80.0 };
-        let map = crate::draw::fabricated::link_map(&machine, cost);
+        let map = crate::draw::fixtures::fabricated::link_map(&machine, cost);
         corewise_store::Store::open(&path).unwrap().add(&map).unwrap();
         let found = resolve_for_all(&typed, &machine, &settings).unwrap();
         assert_eq!(found.cpus.to_string(), "0-2,8-15,24-31");

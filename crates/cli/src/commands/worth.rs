@@ -5,13 +5,13 @@ pub mod screen;
 
 use clap::Parser;
 
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::interruption::Interruption;
-use crate::shell::machine::this_machine;
-use crate::shell::output::{has_no_reader, show};
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::Settings;
-use crate::shell::worth::{LOOK, Origin, Source, pause};
+use crate::app::failure::{Exit, Failure};
+use crate::app::interruption::Interruption;
+use crate::app::machine::this_machine;
+use crate::app::output::{has_no_reader, show};
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::Settings;
+use crate::app::worth::{LOOK, Origin, Source, pause};
 use document::WorthDocument;
 use screen::screen;
 

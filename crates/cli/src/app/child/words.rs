@@ -7,9 +7,9 @@ use std::path::Path;
 use corewise_lab::placing::Place;
 use corewise_machine::placement::hold::{CORRECTIONS, Event, Response, Threads};
 
+use crate::app::child::task::RunTask;
+use crate::app::failure::{Exit, Failure};
 use crate::draw::text::printable;
-use crate::shell::child::task::RunTask;
-use crate::shell::failure::{Exit, Failure};
 
 /// The failure of a command that could not be started; exit status as env(1) has it.
 pub fn not_started(program: &OsStr, error: &Error) -> Failure {

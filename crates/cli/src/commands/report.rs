@@ -14,18 +14,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::KINDS;
+use crate::app::artifact::{Kind, Section};
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::{broken, existing};
+use crate::app::machine::this_machine;
+use crate::app::output::{print_form, show};
+use crate::app::rules::find_rules;
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::Settings;
 use crate::draw::number::{bytes, count};
 use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
-use crate::shell::artifact::{Kind, Section};
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, existing};
-use crate::shell::machine::this_machine;
-use crate::shell::output::{print_form, show};
-use crate::shell::rules::find_rules;
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::Settings;
 use arguments::ReportArguments;
 use page::Page;
 

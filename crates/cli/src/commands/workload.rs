@@ -13,13 +13,13 @@ use corewise_work::{
     Error, Report, Settings as WorkSettings, euler, image, particles, pipeline, raymesh, render, tail,
 };
 
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::interruption::Interruption;
-use crate::shell::machine::this_machine;
-use crate::shell::output::{say, show};
-use crate::shell::placing::resolve_here;
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::Settings;
+use crate::app::failure::{Exit, Failure};
+use crate::app::interruption::Interruption;
+use crate::app::machine::this_machine;
+use crate::app::output::{say, show};
+use crate::app::placing::resolve_here;
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::Settings;
 use arguments::WorkloadArguments;
 use document::WorkloadDocument;
 use screen::screen;

@@ -9,12 +9,12 @@ mod tests;
 
 use clap::Parser;
 
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::machine::{self, Chosen, MachineArguments, MachineChoice};
-use crate::shell::output::show;
-use crate::shell::placing::with_memory_costs;
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::Settings;
+use crate::app::failure::{Exit, Failure};
+use crate::app::machine::{self, Chosen, MachineArguments, MachineChoice};
+use crate::app::output::show;
+use crate::app::placing::with_memory_costs;
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::Settings;
 use devices::document::DevicesDocument;
 use document::TopologyDocument;
 use screen::screen;

@@ -13,9 +13,9 @@ use corewise_sys::{input, output, signals};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::app::failure::Failure;
+use crate::app::settings::Settings;
 use crate::draw::suggestion;
-use crate::shell::failure::Failure;
-use crate::shell::settings::Settings;
 
 const STATE: &str = "keep.json";
 /// What is asked for about processes, a number and a word a line.

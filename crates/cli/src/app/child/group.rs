@@ -9,10 +9,10 @@ use corewise_sys::SysError;
 use corewise_sys::cgroup::{Cgroup, Entry};
 use corewise_sys::change::{Journal, Outcome};
 
+use crate::app::failure::Failure;
+use crate::app::output::say;
+use crate::app::settings::Settings;
 use crate::draw::suggestion;
-use crate::shell::failure::Failure;
-use crate::shell::output::say;
-use crate::shell::settings::Settings;
 
 /// The group, and the journal in which it stands. Dropped before [`Group::finish`], it is taken away in silence.
 pub struct Group {

@@ -28,17 +28,17 @@ use corewise_sys::process::Stat;
 use corewise_sys::{affinity, cpuset, installed};
 use jiff::tz::TimeZone;
 
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::{broken, existing};
+use crate::app::keeper::{self, State};
+use crate::app::output::{print_text, say, show};
+use crate::app::placing::expression;
+use crate::app::rules::find_rules;
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::Settings;
 use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::{broken, existing};
-use crate::shell::keeper::{self, State};
-use crate::shell::output::{print_text, say, show};
-use crate::shell::placing::expression;
-use crate::shell::rules::find_rules;
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::Settings;
 use arguments::{AddArguments, KeepArguments, KeepCommand, StrengthName};
 use document::{ChangeDocument, KeepDocument, Origin, PlanDocument, Planned, ProveDocument, WhyDocument};
 

@@ -3,8 +3,8 @@
 pub mod arguments;
 mod begin;
 mod drawing;
-mod live;
 mod plan;
+mod progress;
 mod registry;
 pub mod screen;
 pub mod suite;
@@ -29,24 +29,24 @@ use corewise_store::Store;
 use corewise_sys::cpuset;
 use jiff::tz::TimeZone;
 
+use crate::app::artifact::{Form, Printed, Section};
+use crate::app::document::ArtifactDocument;
+use crate::app::failure::{Exit, Failure};
+use crate::app::history::to_write;
+use crate::app::interruption::Interruption;
+use crate::app::lock;
+use crate::app::output::{print_form, print_text, say, show_story};
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::{History, Settings};
 use crate::draw::markdown;
 use crate::draw::number::when;
 use crate::draw::printable::printable;
 use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::survey::Kept;
-use crate::shell::artifact::{Form, Printed, Section};
-use crate::shell::document::ArtifactDocument;
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::history::to_write;
-use crate::shell::interruption::Interruption;
-use crate::shell::lock;
-use crate::shell::output::{print_form, print_text, say, show_story};
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::{History, Settings};
 use arguments::TryArguments;
 use drawing::Drawing;
-use live::Live;
+use progress::SessionProgress;
 use screen::{Shown, csv};
 use task::{Print, Subject, TryTask, Which};
 
@@ -217,7 +217,7 @@ fn session(
     let worse = task.worse_at_most.or(live.and(budget).map(|budget| budget / 2));
     let limits = Limits { blocks: done + most, budget, worse, rest: task.rest, stop };
     let (_, ending) = conduct(&begun.experiment, &begun.trials, &mut *runner, limits, &mut session)?;
-    session.live.clear();
+    session.progress.clear();
     Ok((session.trials, ending))
 }
 
@@ -358,7 +358,7 @@ fn indented(text: &str) -> String {
 struct Session<'a> {
     trials: Vec<Trial>,
     keeper: Option<(Store, i64)>,
-    live: Live<'a>,
+    progress: SessionProgress<'a>,
 }
 
 impl<'a> Session<'a> {
@@ -378,7 +378,7 @@ impl<'a> Session<'a> {
             }
             _ => None,
         };
-        Ok(Self { trials, keeper, live: Live::new(experiment, settings) })
+        Ok(Self { trials, keeper, progress: SessionProgress::new(experiment, settings) })
     }
 }
 
@@ -386,14 +386,14 @@ impl Watcher for Session<'_> {
     type Error = Failure;
 
     fn begins(&mut self, block: u32, arm: usize, time: &Time) {
-        self.live.begins(block, arm, time);
+        self.progress.begins(block, arm, time);
     }
 
     fn ended(&mut self, trial: &Trial) -> Result<(), Failure> {
         if let Some((store, number)) = &mut self.keeper
             && let Err(error) = store.add_trial(*number, trial)
         {
-            self.live.clear();
+            self.progress.clear();
             return Err(Failure::unavailable(format!("the run cannot be stored: {error}")).next(format!(
                 "Earlier runs are stored as experiment {number}: continue with {}.",
                 suggestion::mention(&suggested_command::try_resume(*number))
@@ -402,12 +402,12 @@ impl Watcher for Session<'_> {
         let is_first_failure = self.trials.is_empty() && matches!(trial.outcome, Outcome::Failed { .. });
         self.trials.push(trial.clone());
         if is_first_failure {
-            self.live.first_failed(trial);
+            self.progress.first_failed(trial);
         }
         Ok(())
     }
 
     fn stands(&mut self, design: &Design) {
-        self.live.stands(design);
+        self.progress.stands(design);
     }
 }

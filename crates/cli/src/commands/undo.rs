@@ -9,10 +9,10 @@ use corewise_sys::change::{Change, Left, Meanwhile, Outcome, Standing, Undone, l
 use corewise_sys::events::{left_instances, owner_of_instance, remove_left_instance};
 use jiff::tz::TimeZone;
 
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::output::show;
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::Settings;
+use crate::app::failure::{Exit, Failure};
+use crate::app::output::show;
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::Settings;
 use document::{Fate, Item, Report, State, UndoDocument};
 use screen::screen;
 

@@ -11,12 +11,12 @@ use corewise_machine::Machine;
 use corewise_machine::placement::notation::{self, Notation, NotationLine, Read};
 use corewise_machine::placement::{Expression, LeftOut, Reason};
 
-use crate::shell::failure::{Exit, Failure};
-use crate::shell::machine::{self, Chosen, MachineChoice};
-use crate::shell::output::{print_text, say, show};
-use crate::shell::placing::{expression, pointed, resolve_elsewhere, resolve_here, shortened};
-use crate::shell::run::{Document, Run, document};
-use crate::shell::settings::Settings;
+use crate::app::failure::{Exit, Failure};
+use crate::app::machine::{self, Chosen, MachineChoice};
+use crate::app::output::{print_text, say, show};
+use crate::app::placing::{expression, pointed, resolve_elsewhere, resolve_here, shortened};
+use crate::app::run::{Document, Run, document};
+use crate::app::settings::Settings;
 use arguments::PlaceArguments;
 use document::{PlaceDocument, Placed};
 use screen::screen;

@@ -11,7 +11,7 @@ use corewise_sys::task::{self, Others, Process};
 use corewise_sys::{affinity, cpuset, process};
 
 use super::words;
-use crate::shell::output::say;
+use crate::app::output::say;
 
 /// The processes are looked through after this time even where no new one seems to have been started.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(1);

@@ -1,0 +1,4 @@
+//! Fixtures of the tests of views: machines and surveys made by hand, and names as an attacker chooses them.
+
+pub mod fabricated;
+pub mod hostile;
