@@ -1,10 +1,15 @@
 //! The experiment: runs a workload on its placements, block by block, until the verdict is clear or the time is up.
 
+mod builder;
+mod candidates;
+mod choice;
 mod energy;
+mod error;
 pub mod live;
 pub mod parts;
 pub mod process;
 pub mod simulated;
+mod subject;
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -18,7 +23,26 @@ use corewise_model::trial::{
 use corewise_sys::process::boot_id;
 
 use crate::session::{Budget, seed_of_the_clock, unix_ms};
+pub use builder::{ExperimentBuilder, ExperimentContext, NoKnowledge, PreparationEvent};
+pub use candidates::{
+    CandidateNote, CandidatePlanner, CandidateRequest, ExperimentKnowledge, ThreadCounts, ThreadPinning,
+    refuse_memory_of_others,
+};
+pub use choice::PlacementChoice;
+pub use error::ExperimentError;
+pub use subject::{
+    ClosureSubject, CommandSubject, ExperimentSubject, ProcessesSubject, ServicesSubject, SimulatedSubject,
+    ThreadsSubject,
+};
 
+/// Limit of blocks in a session of typical runs; an undecided experiment can go on.
+const MOST_BLOCKS: u32 = 60;
+/// The same for means and slow runs, which take more blocks.
+const MOST_BLOCKS_OF_RARE: u32 = 200;
+/// The same for slots, which are short and start nothing.
+const MOST_BLOCKS_OF_SLOTS: u32 = 1_000;
+/// Usual budget of a session with running processes, whose users it disturbs.
+const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
 /// How soon a pause notices that it is to stop.
 const PAUSE_STEP: Duration = Duration::from_millis(20);
 
@@ -54,6 +78,47 @@ pub struct Begun {
     pub trials: Vec<Trial>,
     /// Its number in the store.
     pub stored: Option<i64>,
+}
+
+impl Begun {
+    /// Goes on until it is decided or a limit is reached, as [`conduct`]. Returns all trials, the earlier ones first.
+    ///
+    /// # Errors
+    /// Those of the watcher.
+    pub fn conduct<W: Watcher>(
+        &self,
+        runner: &mut dyn Runner,
+        limits: Limits<'_>,
+        watcher: &mut W,
+    ) -> Result<(Vec<Trial>, Ending), W::Error> {
+        let mut collector = TrialCollector { watcher, trials: self.trials.clone() };
+        let (_, ending) = conduct(&self.experiment, &self.trials, runner, limits, &mut collector)?;
+        Ok((collector.trials, ending))
+    }
+}
+
+/// Collects the trials that its watcher kept.
+struct TrialCollector<'w, W> {
+    watcher: &'w mut W,
+    trials: Vec<Trial>,
+}
+
+impl<W: Watcher> Watcher for TrialCollector<'_, W> {
+    type Error = W::Error;
+
+    fn begins(&mut self, block: u32, arm: usize, time: &Time) {
+        self.watcher.begins(block, arm, time);
+    }
+
+    fn ended(&mut self, trial: &Trial) -> Result<(), Self::Error> {
+        self.watcher.ended(trial)?;
+        self.trials.push(trial.clone());
+        Ok(())
+    }
+
+    fn stands(&mut self, design: &Design) {
+        self.watcher.stands(design);
+    }
 }
 
 /// What a runner made of one trial.
@@ -181,6 +246,23 @@ pub struct Limits<'a> {
     pub rest: Option<Duration>,
     /// Once this is true.
     pub stop: &'a AtomicBool,
+}
+
+impl<'a> Limits<'a> {
+    /// Returns the usual limits of one more session: more blocks if rare values decide, and for running processes a budget, of which
+    /// half may be spent on placements that look worse.
+    pub fn of_session(begun: &Begun, budget: Option<Duration>, stop: &'a AtomicBool) -> Self {
+        let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
+        let is_live = begun.experiment.workload.live.is_some();
+        let most = match begun.experiment.policy.what {
+            _ if is_live => MOST_BLOCKS_OF_SLOTS,
+            What::Typical => MOST_BLOCKS,
+            What::Mean | What::Tail => MOST_BLOCKS_OF_RARE,
+        };
+        let budget = budget.or(is_live.then_some(BUDGET_OF_SLOTS));
+        let worse = budget.filter(|_| is_live).map(|budget| budget / 2);
+        Self { blocks: done + most, budget, worse, rest: None, stop }
+    }
 }
 
 /// How the time goes.

@@ -17,4 +17,15 @@ pub mod suite;
 pub mod survey;
 pub mod watch;
 
+use corewise_machine::Machine;
+use corewise_sys::Root;
+
 pub use error::LabError;
+
+/// Reads the machine that this process runs on.
+///
+/// # Errors
+/// [`LabError::Unreadable`] if neither /sys nor /proc can be read.
+pub fn this_machine() -> Result<Machine, LabError> {
+    Ok(corewise_sys::topology::read(&Root::live())?)
+}

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use corewise_lab::experiment::ExperimentKnowledge;
 pub use corewise_lab::placing::reachable_here;
 use corewise_lab::placing::{self, PlacingError};
 use corewise_machine::machine::MemoryCost;
@@ -95,6 +96,21 @@ impl MachineKnowledge for Settings {
     }
 }
 
+impl ExperimentKnowledge for Settings {
+    fn busiest_cpu(&self, machine: &Machine) -> Option<u32> {
+        let findings = latest(machine, self)?.findings;
+        let interrupted =
+            findings.iter().filter(|finding| finding.topic == Topic::Interrupts && finding.cpus.len() == 1);
+        let ratio = |finding: &&Finding| finding.effects.first().map_or(0.0, |effect| effect.ratio);
+        interrupted.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?.cpus.lowest()
+    }
+
+    fn link_map(&self, machine: &Machine) -> Option<LinkMap> {
+        let is_whole = |map: &LinkMap| !map.provenance.partial && map.unit.is_nanoseconds();
+        if_readable(self)?.latest::<LinkMap>(&machine.fingerprint(), is_whole).ok()?.map(|(_, map)| map)
+    }
+}
+
 /// The latest whole map of memory that was no cache, over all cpus that may be used, with its number.
 pub fn latest_memory(machine: &Machine, settings: &Settings) -> Option<(i64, MemoryMap)> {
     let proves = |map: &MemoryMap| {
@@ -108,14 +124,6 @@ pub fn latest_memory(machine: &Machine, settings: &Settings) -> Option<(i64, Mem
 pub fn with_memory_costs(machine: Machine, settings: &Settings) -> Machine {
     let memory_costs = settings.memory_costs(&machine).unwrap_or_default();
     Machine { memory_costs, ..machine }
-}
-
-/// The cpu that the latest survey of this machine found to be interrupted most, if it found one.
-pub fn busiest(machine: &Machine, settings: &Settings) -> Option<u32> {
-    let findings = latest(machine, settings)?.findings;
-    let interrupted = findings.iter().filter(|finding| finding.topic == Topic::Interrupts && finding.cpus.len() == 1);
-    let ratio = |finding: &&Finding| finding.effects.first().map_or(0.0, |effect| effect.ratio);
-    interrupted.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?.cpus.lowest()
 }
 
 /// What the latest survey of this machine shows that visited more than some cpus of those it was allowed.

@@ -58,7 +58,7 @@ impl Bar {
     }
 
     /// Takes the bar off the screen.
-    pub fn clear(self) {
+    pub fn clear(&self) {
         if let Self::Drawn(bar) = self {
             bar.finish_and_clear();
         }

@@ -194,11 +194,14 @@ impl Settings {
 
     /// The folder of the journals.
     pub fn journal_folder(&self) -> Result<&Path, Failure> {
-        self.journals.as_deref().ok_or_else(|| {
-            let what = "there is no journal: neither XDG_STATE_HOME nor HOME is set";
-            Failure::unavailable(what).next("Set one of them, or name the journals' folder with --journal PATH.")
-        })
+        self.journals.as_deref().ok_or_else(no_journal)
     }
+}
+
+/// Fails since changes cannot be journalled.
+pub fn no_journal() -> Failure {
+    let what = "there is no journal: neither XDG_STATE_HOME nor HOME is set";
+    Failure::unavailable(what).next("Set one of them, or name the journals' folder with --journal PATH.")
 }
 
 const SYSTEM_RUNTIME: &str = "/run/corewise";

@@ -11,14 +11,14 @@ pub mod suite;
 pub mod task;
 
 use std::borrow::Cow;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::CommandFactory as _;
 
-use corewise_lab::experiment::process::ProcessRunner;
-use corewise_lab::experiment::simulated::{SimulatedRunner, Simulation};
-use corewise_lab::experiment::{Begun, Ending, Limits, Runner, Time, Watcher, begun_now, conduct};
+use corewise_lab::experiment::simulated::Simulation;
+use corewise_lab::experiment::{
+    Begun, Ending, ExperimentContext, ExperimentSubject, Limits, SimulatedSubject, Time, Watcher, begun_now,
+};
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::Artifact as _;
 use corewise_model::conducted::{Conducted, ExperimentConclusions};
@@ -26,7 +26,6 @@ use corewise_model::experiment::{Policy, Standing, Verdict, What};
 use corewise_model::stats::order::median;
 use corewise_model::trial::{Design, Experiment, Outcome, Stretch, Trial};
 use corewise_store::Store;
-use corewise_sys::cpuset;
 use jiff::tz::TimeZone;
 
 use crate::app::artifact::{Form, Printed, Section};
@@ -35,6 +34,7 @@ use crate::app::failure::{Exit, Failure};
 use crate::app::history::to_write;
 use crate::app::interruption::Interruption;
 use crate::app::lock;
+use crate::app::machine::this_machine;
 use crate::app::output::{print_form, print_text, say, show_story};
 use crate::app::run::{Document, Run, document};
 use crate::app::settings::{History, Settings};
@@ -45,19 +45,11 @@ use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::survey::Kept;
 use arguments::TryArguments;
+use begin::Beginning;
 use drawing::Drawing;
 use progress::SessionProgress;
 use screen::{Shown, csv};
 use task::{Print, Subject, TryTask, Which};
-
-/// After so many blocks a session ends that is not decided; who wants more goes on.
-const MOST_BLOCKS: u32 = 60;
-/// Means and slow runs take more.
-const MOST_BLOCKS_OF_RARE: u32 = 200;
-/// Slots are short, and take no start.
-const MOST_BLOCKS_OF_SLOTS: u32 = 1_000;
-/// Running processes are not disturbed for longer than this, where nothing is said.
-const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
 
 impl Run for TryArguments {
     const DOCUMENTS: &'static [Document] = &[
@@ -78,9 +70,10 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
         Subject::Suite(suite) => return suite::run(suite, task, settings),
     };
     if let Which::New(new) = which
-        && let Some(option) = ours_behind(&new.command)
+        && let command = new.subject.command()
+        && let Some(option) = ours_behind(command)
     {
-        let program = new.command.first().map_or("", String::as_str);
+        let program = command.first().map_or("", String::as_str);
         say(&format!(
             "note: {option} is given to {program}, because it stands behind it. Options of try go before the command; `--` before the \
                 command says that this is meant."
@@ -88,21 +81,30 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     }
     // Before the experiment: hours could be lost, and one that goes on changes the folder.
     let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
-    // What is made up disturbs nobody.
+    // A simulation disturbs nothing.
     let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(settings)? };
+    let (machine, interruption) = (this_machine()?, Interruption::watch()?);
+    let context = ExperimentContext {
+        machine: &machine,
+        knowledge: settings,
+        journals: settings.journals.clone(),
+        estimates_clock: task.estimates_clock,
+        budget: task.budget,
+        stop: interruption.stop(),
+    };
     if let Which::New(new) = which
         && new.is_dry
     {
-        return plan::show(new, settings);
+        return plan::show(new, &context, settings);
     }
-    let interruption = Interruption::watch()?;
-    let (begun, simulation) = begin::begin(which, task.runs_max, (task.budget, interruption.stop()), settings)?;
+    let sessions = Sessions { task, context, settings };
+    let Beginning { begun, subject, simulation } = begin::begin(which, task.runs_max, &sessions.context, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.can_be_of(&begun.experiment))?;
     if task.confirms && begun.experiment.policy.what == What::Tail {
         return Err(not_in_stretches());
     }
     let since = Instant::now();
-    let (trials, ending) = session(&begun, simulation.as_ref(), task, task.budget, interruption.stop(), settings)?;
+    let (trials, ending) = sessions.go_on(&begun, &*subject, task.budget)?;
     if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
         return Err(nothing_ran(&begun.experiment, &trials, &ending));
     }
@@ -122,7 +124,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
             print(&made, number, task.print, settings)?;
         }
         let left = task.budget.map(|budget| budget.saturating_sub(since.elapsed()));
-        return confirm(&made, number, arm, simulation.as_ref(), (task, left, interruption.stop()), settings);
+        return sessions.confirm(&made, number, (arm, &*subject, simulation.as_ref()), left);
     }
     let standings = print(&made, begun.stored, task.print, settings)?;
     drawing.iter().try_for_each(|drawing| drawing.draw(&made, begun.stored))?;
@@ -134,41 +136,71 @@ pub fn not_in_stretches() -> Failure {
     Failure::usage("--confirm compares stretches of runs, which hide the slow ones: it does not go with --what tail")
 }
 
-/// Runs a winner and the OS default again, in long stretches, in what is left of the budget. Only this is printed where one document is asked
-/// for.
-fn confirm(
-    made: &Conducted,
-    stored: Option<i64>,
-    winner: usize,
-    simulation: Option<&Simulation>,
-    (task, left, stop): (&TryTask, Option<Duration>, &AtomicBool),
-    settings: &Settings,
-) -> Result<Exit, Failure> {
-    let Experiment { machine, workload, arms, policy, seed, .. } = &made.experiment;
-    let times: Vec<f64> =
-        made.trials.iter().map(|trial| trial.observed.wall_s).filter(|seconds| *seconds > 0.0).collect();
-    let arms = vec![arms[0].clone(), arms[winner].clone()];
-    // Long slots leave little behind that short ones do not.
-    let policy = Policy { most_runs: None, least_blocks: 0, ..policy.clone() };
-    let again =
-        begun_now(env!("CARGO_PKG_VERSION"), machine.clone(), workload.clone(), arms, policy, seed.checked_add(1));
-    let stretch = Some(Stretch::of_runs(median(&times), stored));
-    let begun = match simulation {
-        // A simulated experiment is not stored.
-        Some(_) => Begun { experiment: Experiment { stretch, ..again }, trials: Vec::new(), stored: None },
-        None => begin::kept(Experiment { stretch, ..again }, settings)?,
-    };
-    let simulation = simulation.map(|simulation| simulation.alone(winner));
-    let (trials, ending) = session(&begun, simulation.as_ref(), task, left, stop, settings)?;
-    if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
-        return Err(nothing_ran(&begun.experiment, &trials, &ending));
+/// Sessions of experiments as they were asked for.
+struct Sessions<'a> {
+    task: &'a TryTask,
+    context: ExperimentContext<'a>,
+    settings: &'a Settings,
+}
+
+impl Sessions<'_> {
+    /// Goes on with an experiment for a budget, which may be a part of the task's; returns all its trials.
+    fn go_on(
+        &self,
+        begun: &Begun,
+        subject: &dyn ExperimentSubject,
+        budget: Option<Duration>,
+    ) -> Result<(Vec<Trial>, Ending), Failure> {
+        let mut session = Session::new(begun, self.settings)?;
+        let mut runner = subject.open_runner(&begun.experiment, &self.context)?;
+        let usual = Limits::of_session(begun, budget, self.context.stop);
+        let worse = self.task.worse_at_most.or(usual.worse);
+        let made = begun.conduct(&mut *runner, Limits { worse, rest: self.task.rest, ..usual }, &mut session)?;
+        session.progress.clear();
+        Ok(made)
     }
-    let made = Conducted { experiment: begun.experiment, trials };
-    if task.print == Print::Screen && !settings.json {
-        print_text("")?;
+
+    /// Runs a winner and the OS default again, in long stretches, in what is left of the budget. Only this is printed if one document
+    /// is asked for.
+    fn confirm(
+        &self,
+        made: &Conducted,
+        stored: Option<i64>,
+        (winner, subject, simulation): (usize, &dyn ExperimentSubject, Option<&Simulation>),
+        left: Option<Duration>,
+    ) -> Result<Exit, Failure> {
+        let Experiment { machine, workload, arms, policy, seed, .. } = &made.experiment;
+        let times: Vec<f64> =
+            made.trials.iter().map(|trial| trial.observed.wall_s).filter(|seconds| *seconds > 0.0).collect();
+        let arms = vec![arms[0].clone(), arms[winner].clone()];
+        // Long slots leave little behind that short ones do not.
+        let policy = Policy { most_runs: None, least_blocks: 0, ..policy.clone() };
+        let again =
+            begun_now(env!("CARGO_PKG_VERSION"), machine.clone(), workload.clone(), arms, policy, seed.checked_add(1));
+        let again = Experiment { stretch: Some(Stretch::of_runs(median(&times), stored)), ..again };
+        let (begun, (trials, ending)) = match simulation {
+            Some(simulation) => {
+                let subject = SimulatedSubject { name: String::new(), simulation: simulation.alone(winner) };
+                let begun = Begun { experiment: again, trials: Vec::new(), stored: None };
+                let made = self.go_on(&begun, &subject, left)?;
+                (begun, made)
+            }
+            None => {
+                let begun = begin::kept(again, self.settings)?;
+                let made = self.go_on(&begun, subject, left)?;
+                (begun, made)
+            }
+        };
+        if trials.iter().all(|trial| matches!(trial.outcome, Outcome::Failed { .. })) {
+            return Err(nothing_ran(&begun.experiment, &trials, &ending));
+        }
+        let made = Conducted { experiment: begun.experiment, trials };
+        if self.task.print == Print::Screen && !self.settings.json {
+            print_text("")?;
+        }
+        let standings = print(&made, begun.stored, self.task.print, self.settings)?;
+        Ok(standings.first().map_or(Exit::Done, |standing| exit(standing, &ending)))
     }
-    let standings = print(&made, begun.stored, task.print, settings)?;
-    Ok(standings.first().map_or(Exit::Done, |standing| exit(standing, &ending)))
 }
 
 /// The first of a command's words that is an option of `try`, where no `--` says that all behind it are the command's.
@@ -180,50 +212,6 @@ fn ours_behind(command: &[String]) -> Option<&str> {
     let ours: Vec<&str> = definition.get_arguments().filter_map(clap::Arg::get_long).collect();
     let name = |word: &'_ String| word.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name).to_owned());
     command.iter().skip(1).find(|word| name(word).is_some_and(|name| ours.contains(&name.as_str()))).map(String::as_str)
-}
-
-/// Goes on with an experiment for a budget, which may be a part of the task's; gives all its trials.
-fn session(
-    begun: &Begun,
-    simulation: Option<&Simulation>,
-    task: &TryTask,
-    budget: Option<Duration>,
-    stop: &AtomicBool,
-    settings: &Settings,
-) -> Result<(Vec<Trial>, Ending), Failure> {
-    let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
-    let mut session = Session::new(&begun.experiment, begun.trials.clone(), begun.stored, settings)?;
-    let live = begun.experiment.workload.live.as_ref();
-    let mut runner: Box<dyn Runner> = match simulation {
-        Some(simulation) => Box::new(SimulatedRunner::new(simulation, begun.experiment.seed)),
-        None if begun.experiment.workload.parts.is_some() => {
-            let load = runner(&begun.experiment, stop)?;
-            Box::new(begin::parts::runner(&begun.experiment, load, stop, settings)?)
-        }
-        None if let Some(live) = live => Box::new(begin::live::of_stored(&begun.experiment, live, stop, settings)?),
-        // Whoever takes a cpu for a millisecond makes a tail of its own, and a longer one where threads cannot get out of the way.
-        None if task.estimates_clock && !begun.experiment.workload.tells_of_tails() => {
-            Box::new(runner(&begun.experiment, stop)?.estimating_clock())
-        }
-        None => Box::new(runner(&begun.experiment, stop)?),
-    };
-    let most = match begun.experiment.policy.what {
-        _ if live.is_some() => MOST_BLOCKS_OF_SLOTS,
-        What::Typical => MOST_BLOCKS,
-        What::Mean | What::Tail => MOST_BLOCKS_OF_RARE,
-    };
-    let budget = budget.or(live.map(|_| BUDGET_OF_SLOTS));
-    // Who uses running processes has to bear what is worse.
-    let worse = task.worse_at_most.or(live.and(budget).map(|budget| budget / 2));
-    let limits = Limits { blocks: done + most, budget, worse, rest: task.rest, stop };
-    let (_, ending) = conduct(&begun.experiment, &begun.trials, &mut *runner, limits, &mut session)?;
-    session.progress.clear();
-    Ok((session.trials, ending))
-}
-
-fn runner<'a>(experiment: &Experiment, stop: &'a AtomicBool) -> Result<ProcessRunner<'a>, Failure> {
-    let all = cpuset::reachable().unwrap_or_else(|_| experiment.machine.allowed.clone());
-    ProcessRunner::new(&experiment.workload, all, experiment.seed, stop).map_err(Failure::unavailable)
 }
 
 impl Printed for Conducted {
@@ -354,21 +342,16 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Keeps the trials as they come, and shows how it stands.
+/// Stores the trials as they come, and shows how the experiment stands.
 struct Session<'a> {
-    trials: Vec<Trial>,
+    has_trials: bool,
     keeper: Option<(Store, i64)>,
     progress: SessionProgress<'a>,
 }
 
 impl<'a> Session<'a> {
-    fn new(
-        experiment: &'a Experiment,
-        trials: Vec<Trial>,
-        stored: Option<i64>,
-        settings: &Settings,
-    ) -> Result<Self, Failure> {
-        let keeper = match (&settings.history, stored) {
+    fn new(begun: &'a Begun, settings: &Settings) -> Result<Self, Failure> {
+        let keeper = match (&settings.history, begun.stored) {
             (History::At(path), Some(number)) => {
                 let store = to_write(path, settings).map_err(|error| {
                     Failure::unavailable(format!("the runs cannot be stored: {error}"))
@@ -378,7 +361,8 @@ impl<'a> Session<'a> {
             }
             _ => None,
         };
-        Ok(Self { trials, keeper, progress: SessionProgress::new(experiment, settings) })
+        let progress = SessionProgress::new(&begun.experiment, settings);
+        Ok(Self { has_trials: !begun.trials.is_empty(), keeper, progress })
     }
 }
 
@@ -399,9 +383,8 @@ impl Watcher for Session<'_> {
                 suggestion::mention(&suggested_command::try_resume(*number))
             )));
         }
-        let is_first_failure = self.trials.is_empty() && matches!(trial.outcome, Outcome::Failed { .. });
-        self.trials.push(trial.clone());
-        if is_first_failure {
+        let is_first = !std::mem::replace(&mut self.has_trials, true);
+        if is_first && matches!(trial.outcome, Outcome::Failed { .. }) {
             self.progress.first_failed(trial);
         }
         Ok(())

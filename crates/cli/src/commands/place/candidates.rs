@@ -4,13 +4,14 @@ pub mod document;
 
 mod screen;
 
+use corewise_lab::experiment::ExperimentKnowledge as _;
 use corewise_machine::placement::plan::{USUAL_MOST, plan};
 
 use super::task::CandidatesRequest;
 use crate::app::failure::{Exit, Failure};
 use crate::app::machine::{self, Chosen, MachineChoice};
 use crate::app::output::show;
-use crate::app::placing::{busiest, reachable_here, with_memory_costs};
+use crate::app::placing::{reachable_here, with_memory_costs};
 use crate::app::settings::Settings;
 use document::CandidatesDocument;
 use screen::screen;
@@ -21,7 +22,7 @@ pub fn run(request: &CandidatesRequest, settings: &Settings) -> Result<Exit, Fai
     // Whoever another machine belongs to may use all of it, and its surveys are not here.
     let (machine, reachable, busiest) = match request.machine {
         MachineChoice::Here => {
-            let (reachable, busiest) = (reachable_here(&machine), busiest(&machine, settings));
+            let (reachable, busiest) = (reachable_here(&machine), settings.busiest_cpu(&machine));
             (with_memory_costs(machine, settings), reachable, busiest)
         }
         _ => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Parser, ValueEnum};
+use corewise_lab::experiment::ThreadPinning;
 use corewise_machine::placement::memory::MemoryPolicy;
 use corewise_machine::vocabulary::one_of;
 use corewise_model::experiment::What;
@@ -283,6 +284,16 @@ pub enum Pinned {
     Yes,
     /// Each in turn.
     Both,
+}
+
+impl From<Pinned> for ThreadPinning {
+    fn from(pinned: Pinned) -> Self {
+        match pinned {
+            Pinned::No => Self::No,
+            Pinned::Yes => Self::Yes,
+            Pinned::Both => Self::Both,
+        }
+    }
 }
 
 fn memory_policy(text: &str) -> Result<MemoryPolicy, String> {

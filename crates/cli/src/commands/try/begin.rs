@@ -1,163 +1,170 @@
 //! What a session begins with: a new experiment, or a stored one with its trials.
 
 pub mod live;
-mod memory;
-pub mod parts;
-mod threads;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use corewise_lab::experiment::simulated::Simulation;
-use corewise_lab::experiment::{Begun, begun_now};
-use corewise_lab::placing::refuse_named;
-use corewise_machine::placement::Expression;
-use corewise_machine::placement::memory::MemoryPolicy;
-use corewise_machine::placement::plan::{USUAL_MOST, plan};
+use corewise_lab::experiment::{
+    Begun, CandidateRequest, CommandSubject, ExperimentBuilder, ExperimentContext, ExperimentError, ExperimentSubject,
+    PlacementChoice, PreparationEvent, ProcessesSubject, ServicesSubject, SimulatedSubject,
+};
+use corewise_lab::session::Progress;
+use corewise_machine::Machine;
 use corewise_machine::suggested_command;
-use corewise_machine::{CpuSet, Machine};
 use corewise_model::conducted::Conducted;
 use corewise_model::experiment::Policy;
-use corewise_model::trial::{Arm, Experiment, Folder, Live, Metric, RolePlace, Source, WITHOUT_ECO_QOS, Workload};
+use corewise_model::trial::{Arm, Experiment, Live, Source, Workload};
 use corewise_store::Store;
 use corewise_sys::files::path_of;
 use corewise_sys::input::{self, InputKind};
-use corewise_sys::spawn::{self, Effect};
 
-use super::task::{Again, Choice, NewExperiment, PartsSource, PartsTask, Which, choices};
+use super::task::{Again, NewExperiment, PartsSource, SubjectTask, Which};
 use crate::app::failure::{Exit, Failure};
 use crate::app::history::{broken, to_write};
-use crate::app::machine::this_machine;
 use crate::app::output::say;
-use crate::app::placing::{busiest, expression, reachable_here, resolve_here, with_memory_costs};
-use crate::app::settings::{History, Settings};
+use crate::app::placing;
+use crate::app::progress::Bar;
+use crate::app::settings::{History, Settings, no_journal};
 use crate::app::trust::Commands;
-use crate::draw::printable::named;
 use crate::draw::suggestion;
 
-/// The name of the baseline.
-const BASELINE: &str = "OS default";
+/// An experiment to go on with, and its subject.
+pub struct Beginning {
+    /// The experiment with its trials so far.
+    pub begun: Begun,
+    /// What it tries.
+    pub subject: Box<dyn ExperimentSubject>,
+    /// The simulation that its runs come from, if any.
+    pub simulation: Option<Simulation>,
+}
 
-/// The experiment that a session goes on with, and the simulation that its runs come from, if any.
-///
-/// `stop` ends what is measured before the first run: how long slots of running processes should be.
+impl Beginning {
+    fn new(begun: Begun, subject: Box<dyn ExperimentSubject>) -> Self {
+        Self { begun, subject, simulation: None }
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        let hint = error.hint(suggestion::mention);
+        let failure = match error {
+            ExperimentError::Expression(error) => return placing::refused(Exit::Usage, error),
+            ExperimentError::Placement(error) => return error.into(),
+            ExperimentError::NoJournal => return no_journal(),
+            error if error.is_usage() => Self::usage(error),
+            error if error.is_stop() => Self::new(Exit::Interrupted, error),
+            error => Self::unavailable(error),
+        };
+        hint.into_iter().fold(failure, Self::next)
+    }
+}
+
+/// Opens the experiment that a session goes on with.
 pub fn begin(
     which: &Which,
     runs_max: Option<u32>,
-    (budget, stop): (Option<Duration>, &AtomicBool),
+    context: &ExperimentContext<'_>,
     settings: &Settings,
-) -> Result<(Begun, Option<Simulation>), Failure> {
-    let (mut begun, simulation) = match which {
-        Which::New(new) => {
-            let experiment = new_experiment(new, budget, stop, settings)?;
-            (kept(experiment, settings)?, None)
-        }
-        Which::Stored(number) => (stored(*number, settings)?, None),
-        Which::Again(again) => (once_more(again, settings)?, None),
-        Which::Simulated { truth, seed, policy } => simulated(truth, *seed, policy)?,
+) -> Result<Beginning, Failure> {
+    let mut beginning = match which {
+        Which::New(new) => new_experiment(new, context, settings)?,
+        Which::Stored(number) => stored(*number, context, settings)?,
+        Which::Again(again) => once_more(again, context, settings)?,
+        Which::Simulated { truth, seed, policy } => simulated(truth, *seed, policy, context)?,
     };
-    begun.experiment.policy.most_runs = runs_max;
-    Ok((begun, simulation))
+    beginning.begun.experiment.policy.most_runs = runs_max;
+    Ok(beginning)
 }
 
 fn new_experiment(
     new: &NewExperiment,
-    budget: Option<Duration>,
-    stop: &AtomicBool,
+    context: &ExperimentContext<'_>,
+    settings: &Settings,
+) -> Result<Beginning, Failure> {
+    let subject = new.subject.open(settings)?;
+    let experiment = build(&new.builder, &*subject, context, settings)?;
+    Ok(Beginning::new(kept(experiment, settings)?, subject))
+}
+
+fn build(
+    builder: &ExperimentBuilder,
+    subject: &dyn ExperimentSubject,
+    context: &ExperimentContext<'_>,
     settings: &Settings,
 ) -> Result<Experiment, Failure> {
-    let machine = this_machine()?;
-    let arms = match &new.table {
-        Some(table) => threads::arms(table, &machine)?,
-        None => arms_of(new, &machine, settings)?,
-    };
-    let folder =
-        std::env::current_dir().map_err(|error| Failure::unavailable(format!("the current folder: {error}")))?;
-    let mut workload = Workload {
-        command: new.command.clone(),
-        folder: Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec()),
-        metric: new.metric.clone(),
-        guards: new.guards.clone(),
-        metric_file: new.metric_file.clone(),
-        vary: new.vary.clone(),
-        follow: new.follow.clone(),
-        timeout_s: new.timeout.map(|timeout| timeout.as_secs_f64()),
-        threads_as: new.table.as_ref().map(|table| table.variables.clone()).unwrap_or_default(),
-        pins_as: new.table.as_ref().map(|table| table.pins.clone()).unwrap_or_default(),
-        live: None,
-        parts: new.parts.parts.clone(),
-        thread_roles: new.parts.thread_roles.clone(),
-    };
-    parts::check_memory(&workload, &arms)?;
-    if let Some(asked) = &new.live {
-        let (live, processes) = asked.live()?;
-        live::check_reachable(&arms, &processes)?;
-        workload.command = processes.first().map(live::command_of).unwrap_or_default();
-        workload.live = Some(live);
-        let mut runner = live::runner(&workload, &arms, &processes, stop, settings)?;
-        if asked.slot.is_some() {
-            live::check(&mut runner)?;
-        } else {
-            let found = live::find_slot(&mut runner, budget, settings)?;
-            workload.live.iter_mut().for_each(|live| live.slot_s = found.slot_s);
+    let bar = Bar::new(settings.progress);
+    let mut report = |event| show_preparation(event, &bar);
+    let built = builder.build(subject, context, env!("CARGO_PKG_VERSION"), &mut report);
+    bar.clear();
+    Ok(built?)
+}
+
+/// Shows a report on standard error.
+fn show_preparation(event: PreparationEvent, bar: &Bar) {
+    match event {
+        PreparationEvent::Note(note) => say(&format!("note: {note}")),
+        PreparationEvent::SearchingSlot { elapsed, limit } => bar.show(&Progress {
+            step: "finding how long slots should be; nothing is changed".to_owned(),
+            done: (elapsed.as_secs_f64() / limit.as_secs_f64()).min(1.0),
+            left: limit.saturating_sub(elapsed),
+        }),
+        PreparationEvent::FoundSlot(found) => {
+            bar.clear();
             say(&live::found_in_words(&found));
         }
     }
-    let experiment = begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, new.policy.clone(), new.seed);
-    if new.parts.parts.is_some() {
-        parts::check(&mut parts::runner(&experiment, super::runner(&experiment, stop)?, stop, settings)?)?;
-    }
-    Ok(experiment)
 }
 
-/// The arms of a new experiment: planned for its services and their load where nothing is said.
-pub fn arms_of(new: &NewExperiment, machine: &Machine, settings: &Settings) -> Result<Vec<Arm>, Failure> {
-    check_file(&new.parts, settings)?;
-    let roles = new.parts.roles();
-    let has_roles = new.parts.parts.is_some() || !new.parts.thread_roles.is_empty();
-    let is_planned = (new.choices.is_empty() || new.choices.contains(&Choice::Planned)) && new.memory.is_empty();
-    match new.parts.parts.as_ref().filter(|_| is_planned) {
-        Some(parts) => {
-            let named = new.choices.iter().filter_map(|choice| match choice {
-                Choice::Near(device) => Some(parts::near(device, &roles, machine, settings)),
-                _ => None,
-            });
-            let mut candidates = named.collect::<Result<Vec<_>, _>>()?.concat();
-            candidates.extend(parts::planned(parts, machine, settings));
-            only_once(&mut candidates, machine);
-            with_baseline(candidates, machine)
-        }
-        None => {
-            let roles = if has_roles { &roles[..] } else { &[] };
-            let mut arms = arms(&new.choices, &new.memory, (new.threads, roles), machine, settings)?;
-            if is_planned && !has_roles && new.live.is_none() {
-                let is_in_force = spawn::effect_of_full_speed() == Effect::InForce;
-                let planned = Arm::planned_without_eco_qos(machine).filter(|_| is_in_force);
-                planned.into_iter().for_each(|arm| arms.insert(1, arm));
+/// Returns the arms of a request without an experiment.
+pub fn plan_arms(
+    candidates: &CandidateRequest,
+    subject: &dyn ExperimentSubject,
+    context: &ExperimentContext<'_>,
+    settings: &Settings,
+) -> Result<Vec<Arm>, Failure> {
+    let builder = ExperimentBuilder { candidates: candidates.clone(), ..ExperimentBuilder::new() };
+    let bar = Bar::new(settings.progress);
+    Ok(builder.plan_arms(subject, context, &mut |event| show_preparation(event, &bar))?)
+}
+
+impl SubjectTask {
+    /// Finds running processes, and refuses a file of commands that another user can have written.
+    ///
+    /// # Errors
+    /// Why it cannot be tried.
+    pub fn open(&self, settings: &Settings) -> Result<Box<dyn ExperimentSubject>, Failure> {
+        Ok(match self {
+            Self::Command(command) => Box::new(command.clone()),
+            Self::Threads(threads) => Box::new(threads.clone()),
+            Self::Services(services, file) => {
+                file.iter().try_for_each(|file| check_file(file, services, settings))?;
+                Box::new(services.clone())
             }
-            Ok(arms)
-        }
+            Self::Processes(live) => Box::new(live.find()?),
+        })
     }
 }
 
-/// The arm without EcoQoS where it was asked for.
-fn without_eco_qos() -> Result<Arm, Failure> {
-    match spawn::effect_of_full_speed() {
-        Effect::InForce => {}
-        Effect::Nothing(why) => say(&format!("note: {WITHOUT_ECO_QOS} has no effect here: {why}")),
-        Effect::Unavailable(why) => return Err(Failure::unavailable(format!("--on '{WITHOUT_ECO_QOS}': {why}"))),
-    }
-    Ok(Arm::without_eco_qos())
-}
-
-/// A file of --parts is executed only where nobody else can have written it.
-fn check_file(parts: &PartsTask, settings: &Settings) -> Result<(), Failure> {
-    let Some(PartsSource { file, origin, text }) = &parts.file else { return Ok(()) };
-    let services = parts.parts.iter().flat_map(|parts| &parts.services);
+fn check_file(file: &PartsSource, subject: &ServicesSubject, settings: &Settings) -> Result<(), Failure> {
+    let PartsSource { file, origin, text } = file;
+    let services = subject.parts.services.iter();
     let scripts = services.flat_map(|service| std::iter::once(service.start.clone()).chain(service.ready.clone()));
-    let lines = scripts.chain((!parts.load.is_empty()).then(|| parts.load.join(" "))).collect();
+    let lines = scripts.chain(std::iter::once(subject.load.command.join(" "))).collect();
     Commands { file, origin, imported: None, content: text.as_bytes(), lines }.check(settings)
+}
+
+/// Returns the subject of a stored workload, with its processes as they are now.
+pub fn subject_of(workload: &Workload) -> Result<Box<dyn ExperimentSubject>, Failure> {
+    if let Some(live) = &workload.live {
+        let processes = live::chosen(live)?;
+        let (live, thread_roles) = (live.clone(), workload.thread_roles.clone());
+        return Ok(Box::new(ProcessesSubject { live, processes, has_slot: true, thread_roles }));
+    }
+    Ok(match ServicesSubject::from_workload(workload) {
+        Some(services) => Box::new(services),
+        None => Box::new(CommandSubject::from_workload(workload)),
+    })
 }
 
 /// A new experiment, stored where the history is.
@@ -186,158 +193,13 @@ fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Fai
     }
 }
 
-/// The operating system's choice, and what is tried beside it: from the least to the most restrictive.
-pub fn arms(
-    choices: &[Choice],
-    policies: &[MemoryPolicy],
-    (threads, roles): (Option<u32>, &[&str]),
-    machine: &Machine,
-    settings: &Settings,
-) -> Result<Vec<Arm>, Failure> {
-    let reachable = reachable_here(machine);
-    if reachable.len() < 2 {
-        return Err(one_cpu(&reachable));
-    }
-    let mut candidates = if choices.is_empty() && policies.is_empty() {
-        let placements = planned(threads, machine, &reachable, settings);
-        let crossed = memory::planned(&placements, machine);
-        [placements, crossed].concat()
-    } else {
-        let each = |choice| match choice {
-            &Choice::Planned => Ok(planned(threads, machine, &reachable, settings)),
-            Choice::Roles(text, typed) => {
-                if roles.is_empty() {
-                    return Err(no_roles(text));
-                }
-                parts::chosen((text, typed), roles, machine, settings).map(|arm| vec![arm])
-            }
-            Choice::WithoutEcoQos => without_eco_qos().map(|arm| vec![arm]),
-            Choice::Near(device) if roles.is_empty() => near(device, machine, settings).map(Vec::from),
-            Choice::Near(device) => parts::near(device, roles, machine, settings).map(Vec::from),
-            choice => chosen(choice, machine, settings).map(|arm| vec![arm]),
-        };
-        let placements = choices.iter().map(each).collect::<Result<Vec<_>, _>>()?.concat();
-        let crossed = memory::crossed(&placements, policies, machine)?;
-        [placements, crossed].concat()
-    };
-    only_once(&mut candidates, machine);
-    candidates.sort_by_key(|arm| std::cmp::Reverse(arm.cpus.as_ref().map_or(usize::MAX, CpuSet::len)));
-    with_baseline(candidates, machine)
-}
-
-/// The OS default, and what is tried beside it.
-fn with_baseline(candidates: Vec<Arm>, machine: &Machine) -> Result<Vec<Arm>, Failure> {
-    let reachable = reachable_here(machine);
-    if reachable.len() < 2 {
-        return Err(one_cpu(&reachable));
-    }
-    if candidates.is_empty() && machine.allowed.len() < 2 {
-        return Err(one_cpu(&machine.allowed));
-    }
-    if candidates.is_empty() {
-        let what = "there is nothing to try: no placement of this machine differs from the OS default";
-        return Err(Failure::unavailable(what).next("Name a placement with --on EXPR."));
-    }
-    Ok(std::iter::once(baseline()).chain(candidates).collect())
-}
-
-fn baseline() -> Arm {
-    Arm::new(BASELINE, None, "the OS default: all cpus")
-}
-
-fn one_cpu(reachable: &CpuSet) -> Failure {
-    let what = format!("there is nothing to try: this process may use only cpu {reachable}");
-    Failure::unavailable(what)
-        .next(format!("{} shows what limits it.", suggestion::mention(&suggested_command::doctor())))
-}
-
-fn no_roles(text: &str) -> Failure {
-    Failure::usage(format!("--on {text}: this places roles, and there are none"))
-        .next("Services have roles (--start NAME=COMMAND), and threads by their names (--role NAME=REGEX).")
-}
-
-/// Placements of the same cpus are one, by the first name, and so are those whose memory policies come to the same there.
-fn only_once(candidates: &mut Vec<Arm>, machine: &Machine) {
-    let mut seen = vec![baseline()];
-    candidates.retain(|arm| {
-        // The operating system's choice may be tried twice, to compare it with itself.
-        if arm.cpus.is_none() && arm.memory.is_none() {
-            return true;
-        }
-        if let Some(first) = seen.iter().find(|known| stand_alike(known, arm, machine)) {
-            let first = &first.name;
-            let what = if arm.memories().next().is_some() { "comes to the same as" } else { "has the cpus of" };
-            match *first == arm.name {
-                true => say(&format!("note: {} is named twice, and tried once", named(first))),
-                false => say(&format!("note: {} {what} {}, and is not tried again", named(&arm.name), named(first))),
-            }
-            return false;
-        }
-        seen.push(arm.clone());
-        true
-    });
-}
-
-/// Whether everything has the same cpus on both, and memory policies that come to the same, whatever these are called.
-fn stand_alike(one: &Arm, other: &Arm, machine: &Machine) -> bool {
-    let whole = |arm: &Arm| memory::effect(arm.cpus.as_ref(), arm.memory.as_ref(), machine);
-    let of_role = |place: &RolePlace| memory::effect(Some(&place.cpus), place.memory.as_ref(), machine);
-    let is_in = |arm: &Arm, place: &RolePlace| {
-        arm.place_of(&place.role).is_some_and(|same| same.cpus == place.cpus && of_role(same) == of_role(place))
-    };
-    one.cpus == other.cpus
-        && one.roles.len() == other.roles.len()
-        && one.roles.iter().all(|place| is_in(other, place))
-        && whole(one) == whole(other)
-}
-
-fn planned(threads: Option<u32>, machine: &Machine, reachable: &CpuSet, settings: &Settings) -> Vec<Arm> {
-    let machine = &with_memory_costs(machine.clone(), settings);
-    let plan = plan(machine, reachable, threads, busiest(machine, settings), USUAL_MOST);
-    let named = plan
-        .candidates
-        .into_iter()
-        .filter_map(|candidate| Some((candidate.expression?, candidate.cpus, candidate.reason)));
-    named.map(|(name, cpus, reason)| Arm::new(name, Some(cpus), reason)).collect()
-}
-
-fn chosen(choice: &Choice, machine: &Machine, settings: &Settings) -> Result<Arm, Failure> {
-    if let Choice::WithMemory(placement, policy) = choice {
-        let placement = placement.as_ref().map(|(name, expression)| named_arm(name, expression, machine, settings));
-        return memory::arm(placement.transpose()?.as_ref(), policy, "named on the command line", machine);
-    }
-    let Choice::Placement(name, expression) = choice else {
-        return Ok(Arm::new("OS default again", None, "to compare the OS default with itself"));
-    };
-    named_arm(name, expression, machine, settings)
-}
-
-fn named_arm(name: &str, expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Arm, Failure> {
-    let resolution = resolve_here(expression, machine, settings)?;
-    refuse_named(&resolution.left_out)?;
-    let reason = match expression.needs_devices() {
-        true => resolution.notes.join(" "),
-        false => "named on the command line".to_owned(),
-    };
-    Ok(Arm::new(name, Some(resolution.cpus), reason))
-}
-
-/// Near a device, and everywhere else.
-fn near(device: &str, machine: &Machine, settings: &Settings) -> Result<[Arm; 2], Failure> {
-    let arm = |text: String| {
-        let expression = Box::new(expression(&text)?);
-        chosen(&Choice::Placement(text, expression), machine, settings)
-    };
-    let [near, whole] = [arm(format!("near({device})"))?, arm("all".to_owned())?];
-    if near.cpus == whole.cpus {
-        let what = format!("{} is every cpu that this process may use: {}", named(&near.name), near.reason);
-        return Err(Failure::unavailable(what).next("There is nothing else to compare it with."));
-    }
-    Ok([near, arm(format!("!near({device})"))?])
-}
-
-/// An experiment with a program that is not there, on as many candidates as the file has gains.
-fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, Option<Simulation>), Failure> {
+/// A simulated program, on a candidate for each of the file's gains.
+fn simulated(
+    path: &Path,
+    seed: Option<u64>,
+    policy: &Policy,
+    context: &ExperimentContext<'_>,
+) -> Result<Beginning, Failure> {
     let told = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("{}: {error}", path.display()))
             .next("For example:  gains = [0.05, 0.0]  and  noise = \"typical\"  (docs/statistics.md lists the noises)")
@@ -347,21 +209,17 @@ fn simulated(path: &Path, seed: Option<u64>, policy: &Policy) -> Result<(Begun, 
     if simulation.effects.gains.is_empty() || !simulation.effects.gains.iter().all(|gain| gain.is_finite()) {
         return Err(told(&"`gains` must be a list of at least one number"));
     }
-    let arm = |number: usize| match number {
-        0 => Arm::new(BASELINE, None, "the baseline"),
-        number => Arm::new(format!("candidate {number}"), None, "from the file"),
-    };
-    let workload = Workload::new(vec![path.display().to_string()], "".into(), Metric::wall_time());
-    let arms = (0..=simulation.effects.gains.len()).map(arm).collect();
-    let experiment = begun_now(env!("CARGO_PKG_VERSION"), this_machine()?, workload, arms, policy.clone(), seed);
-    Ok((Begun { experiment, trials: Vec::new(), stored: None }, Some(simulation)))
+    let subject = SimulatedSubject { name: path.display().to_string(), simulation: simulation.clone() };
+    let builder = ExperimentBuilder { policy: policy.clone(), seed, ..ExperimentBuilder::new() };
+    let experiment = builder.build(&subject, context, env!("CARGO_PKG_VERSION"), &mut |_| {})?;
+    let begun = Begun { experiment, trials: Vec::new(), stored: None };
+    Ok(Beginning { begun, subject: Box::new(subject), simulation: Some(simulation) })
 }
 
 /// A stored experiment with its trials goes on.
-fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
-    let machine = this_machine()?;
-    let (number, Conducted { experiment, trials }) = found(number, &machine, settings)?;
-    refuse_other(&experiment, &machine, number)?;
+fn stored(number: Option<i64>, context: &ExperimentContext<'_>, settings: &Settings) -> Result<Beginning, Failure> {
+    let (number, Conducted { experiment, trials }) = found(number, context.machine, settings)?;
+    refuse_other(&experiment, context.machine, number)?;
     if let Some(part) = &experiment.suite {
         let what = format!("experiment {number} is part of the suite \"{}\"", part.suite);
         return Err(Failure::unavailable(what).next(format!(
@@ -370,27 +228,24 @@ fn stored(number: Option<i64>, settings: &Settings) -> Result<Begun, Failure> {
         )));
     }
     enter(&experiment, number)?;
-    Ok(Begun { experiment, trials, stored: Some(number) })
+    let subject = subject_of(&experiment.workload)?;
+    Ok(Beginning::new(Begun { experiment, trials, stored: Some(number) }, subject))
 }
 
 /// A new experiment of what a stored one tried.
-fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
-    let machine = this_machine()?;
-    let (number, Conducted { experiment, .. }) = found(Some(again.number), &machine, settings)?;
+fn once_more(again: &Again, context: &ExperimentContext<'_>, settings: &Settings) -> Result<Beginning, Failure> {
+    let (number, Conducted { experiment, .. }) = found(Some(again.number), context.machine, settings)?;
     if experiment.arms.iter().any(|arm| arm.threads.is_some()) {
         let what = format!("experiment {number} is about numbers of threads, not about placements");
         return Err(Failure::usage(what).next("Type its command line again, with --threads."));
     }
     let is_named = |arm: &Arm| arm.cpus.is_some() || arm.memory.is_some() || arm.at_full_speed;
     let own = || experiment.arms.iter().map(|arm| if is_named(arm) { arm.name.clone() } else { "os".to_owned() });
-    let choices =
-        if again.choices.is_empty() { choices(&own().collect::<Vec<_>>(), None)? } else { again.choices.clone() };
-    let names: Vec<String> = experiment.workload.roles();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let arms = arms(&choices, &[], (None, &names), &machine, settings)?;
-    parts::check_memory(&experiment.workload, &arms)?;
-    enter(&experiment, number)?;
-    let Experiment { mut workload, policy, .. } = experiment;
+    let choices = match again.choices.is_empty() {
+        true => PlacementChoice::parse_all(&own().collect::<Vec<_>>(), None)?,
+        false => again.choices.clone(),
+    };
+    let Experiment { mut workload, policy, .. } = experiment.clone();
     let (processes, matches) = &again.processes;
     if !(processes.is_empty() && matches.is_empty()) {
         let Some(live) = &mut workload.live else {
@@ -399,7 +254,14 @@ fn once_more(again: &Again, settings: &Settings) -> Result<Begun, Failure> {
         };
         (live.processes, live.matches) = (live::identities(processes)?, matches.clone());
     }
-    kept(begun_now(env!("CARGO_PKG_VERSION"), machine, workload, arms, policy, again.seed), settings)
+    enter(&experiment, number)?;
+    let subject = subject_of(&workload)?;
+    let Workload { metric, guards, .. } = workload;
+    let candidates = CandidateRequest { choices, memory: Vec::new() };
+    let builder =
+        ExperimentBuilder { candidates, metric, guards, policy, seed: again.seed, ..ExperimentBuilder::new() };
+    let experiment = build(&builder, &*subject, context, settings)?;
+    Ok(Beginning::new(kept(experiment, settings)?, subject))
 }
 
 /// A stored experiment by its number, or the last one of this machine, whose command may be executed.
@@ -470,58 +332,4 @@ pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> 
         return Err(Failure::unavailable(what).next("With other cpus the OS default is a different placement."));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Two nodes of one cpu each, and a card at the first.
-    fn two_nodes(node: u32) -> Machine {
-        let text = format!(
-            "name = \"x\"\ncpus = \"0-1\"\nnodes = [{{ cpus = \"0\" }}, {{ cpus = \"1\" }}]\n\
-             devices = [{{ kind = \"network\", names = [\"eth0\"], node = {node} }}]\n"
-        );
-        corewise_machine::machine_file::parse(&text).unwrap().machine
-    }
-
-    #[test]
-    fn near_a_device_and_not_near_it_are_tried_where_they_differ() {
-        let settings = Settings::of_environment(&crate::app::settings::Environment::default());
-        let machine = two_nodes(0);
-        if !machine.online.is_subset(&reachable_here(&machine)) {
-            eprintln!("skipped: cpus 0 and 1 are not in this process's cpuset");
-            return;
-        }
-        let [at, away] = near("eth0", &machine, &settings).unwrap();
-        let told = |arm: &Arm| format!("{} {}", arm.name, arm.cpus.as_ref().unwrap());
-        assert_eq!((told(&at), told(&away)), ("near(eth0) 0".into(), "!near(eth0) 1".into()));
-        assert_eq!(at.reason, "near(eth0): node 0, as the system reports.");
-        let nothing_else = near("eth0", &two_nodes(7), &settings).unwrap_err();
-        assert!(nothing_else.what.starts_with("near(eth0) is every cpu that this process may use: "), "{nothing_else}");
-        assert!(near("eth9", &machine, &settings).unwrap_err().what.contains("no such device"));
-        let [server, elsewhere] = parts::near("eth0", &["server", "io", "load"], &machine, &settings).unwrap();
-        let places = |arm: &Arm| arm.roles.iter().map(|place| format!("{} ", place.cpus)).collect::<String>();
-        assert_eq!((server.name.as_str(), places(&server)), ("server=near(eth0), io=near(eth0)", "0 0 ".into()));
-        assert_eq!(
-            (elsewhere.name.as_str(), places(&elsewhere)),
-            ("server=!near(eth0), io=!near(eth0)", "1 1 ".into())
-        );
-        assert_eq!((server.cpus.as_ref().unwrap(), &server.reason), (&machine.allowed, &at.reason));
-        let typed = choices(&["server=near(eth0), load=1".into()], None).unwrap();
-        let named = arms(&typed, &[], (None, &["server", "load"]), &machine, &settings).unwrap();
-        assert_eq!((named[1].cpus_of("server"), &named[1].reason), (Some(&CpuSet::of(0)), &at.reason));
-        let planned =
-            arms(&[Choice::Near("eth0".into()), Choice::Planned], &[], (None, &[]), &machine, &settings).unwrap();
-        assert_eq!(planned[1..3].iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["near(eth0)", "!near(eth0)"]);
-    }
-
-    #[test]
-    fn placements_of_the_same_cpus_are_one() {
-        let arm = |name: &str, cpus: Option<u32>| Arm::new(name, cpus.map(CpuSet::of), "");
-        let mut arms =
-            vec![arm("0", Some(0)), arm("os", None), arm("core:0", Some(0)), arm("1", Some(1)), arm("os", None)];
-        only_once(&mut arms, &two_nodes(0));
-        assert_eq!(arms.iter().map(|arm| &arm.name[..]).collect::<Vec<_>>(), ["0", "os", "1", "os"]);
-    }
 }

@@ -1,14 +1,14 @@
 //! `corewise try --dry-run`: whose threads would stand where.
 
+use corewise_lab::experiment::{ExperimentContext, ExperimentSubject};
 use corewise_machine::CpuSet;
 use corewise_model::trial::Arm;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::begin::{arms_of, live};
-use super::task::NewExperiment;
+use super::begin::plan_arms;
+use super::task::{NewExperiment, SubjectTask};
 use crate::app::failure::{Exit, Failure};
-use crate::app::machine::this_machine;
 use crate::app::output;
 use crate::app::settings::Settings;
 use crate::draw::number::count;
@@ -44,12 +44,22 @@ struct PlannedProcess {
 }
 
 /// Shows what a session would place.
-pub fn show(new: &NewExperiment, settings: &Settings) -> Result<Exit, Failure> {
-    let machine = this_machine()?;
-    let placements = arms_of(new, &machine, settings)?;
-    let chosen =
-        new.live.as_ref().map(super::task::LiveTask::live).transpose()?.map_or_else(Vec::new, |(_, chosen)| chosen);
-    live::check_reachable(&placements, &chosen)?;
+pub fn show(new: &NewExperiment, context: &ExperimentContext<'_>, settings: &Settings) -> Result<Exit, Failure> {
+    let (subject, processes) = match &new.subject {
+        SubjectTask::Processes(live) => {
+            let found = live.find()?;
+            (Box::new(found.clone()) as Box<dyn ExperimentSubject>, Some(found))
+        }
+        other => (other.open(settings)?, None),
+    };
+    let placements = plan_arms(&new.builder.candidates, &*subject, context, settings)?;
+    let chosen = match processes {
+        Some(found) => {
+            found.check_reachable(&placements)?;
+            found.processes
+        }
+        None => Vec::new(),
+    };
     let planned = chosen.iter().map(|process| {
         let mut cpus: Vec<CpuSet> = Vec::new();
         for thread in &process.threads {

@@ -3,10 +3,9 @@
 pub mod document;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use corewise_lab::experiment::{Begun, Ending};
+use corewise_lab::experiment::{Begun, CommandSubject, Ending, ExperimentContext};
 use corewise_lab::session::Budget;
 use corewise_lab::suite::{self, Keeper, Source, SuitePlan, missing};
 use corewise_machine::Machine;
@@ -21,7 +20,7 @@ use corewise_sys::installed::distributions;
 use super::screen::suite::{csv, story};
 use super::screen::{Shown, in_words};
 use super::task::{Print, SuiteTask, TryTask};
-use super::{begin, session};
+use super::{Sessions, begin};
 use crate::app::failure::{Exit, Failure};
 use crate::app::history::to_write;
 use crate::app::interruption::Interruption;
@@ -57,16 +56,24 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
     }
     let _lock = lock::take(settings)?;
     let machine = this_machine()?;
+    let interruption = Interruption::watch()?;
+    let context = ExperimentContext {
+        machine: &machine,
+        knowledge: settings,
+        journals: None,
+        estimates_clock: limits.estimates_clock,
+        budget: limits.budget,
+        stop: interruption.stop(),
+    };
     let earlier = if task.resumes { parts(&suite, &machine, settings)? } else { Vec::new() };
     let first = earlier.first();
     let part = first.and_then(|first| first.experiment.suite.clone());
     let arms = match first {
         Some(first) => first.experiment.arms.clone(),
-        None => begin::arms(&task.choices, &task.memory, (None, &[]), &machine, settings)?,
+        None => begin::plan_arms(&task.candidates, &CommandSubject::default(), &context, settings)?,
     };
     // As it was begun: other limits would be another suite.
     let policy = part.as_ref().map_or_else(|| task.policy.clone(), |part| part.policy.clone());
-    let interruption = Interruption::watch()?;
     let search = std::env::var_os("PATH");
     let plan = SuitePlan {
         suite: &suite,
@@ -81,7 +88,8 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
         corewise: env!("CARGO_PKG_VERSION"),
     };
     let budget = Budget::new(limits.budget, interruption.stop());
-    let mut history = Session { limits, settings, stop: interruption.stop(), benchmarks: suite.benchmarks.len() };
+    let sessions = Sessions { task: limits, context, settings };
+    let mut history = SuiteHistory { sessions, benchmarks: suite.benchmarks.len() };
     let results = suite::conduct(plan, earlier, budget, &mut history)?;
     let rows: Vec<Row<'_>> =
         suite.benchmarks.iter().zip(results).map(|(benchmark, result)| Row { benchmark, result }).collect();
@@ -95,22 +103,20 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
 }
 
 /// Keeps a suite's experiments where the history is, and shows how each stands.
-struct Session<'a> {
-    limits: &'a TryTask,
-    settings: &'a Settings,
-    stop: &'a AtomicBool,
+struct SuiteHistory<'a> {
+    sessions: Sessions<'a>,
     benchmarks: usize,
 }
 
-impl Keeper for Session<'_> {
+impl Keeper for SuiteHistory<'_> {
     type Error = Failure;
 
     fn keep(&mut self, experiment: Experiment) -> Result<Begun, Failure> {
-        begin::kept(experiment, self.settings)
+        begin::kept(experiment, self.sessions.settings)
     }
 
     fn go_on(&mut self, begun: &Begun, budget: Option<Duration>) -> Result<(Vec<Trial>, Ending), Failure> {
-        session(begun, None, self.limits, budget, self.stop, self.settings)
+        self.sessions.go_on(begun, &CommandSubject::from_workload(&begun.experiment.workload), budget)
     }
 
     fn warn(&mut self, benchmark: &Benchmark, why: &str, output: &str) {
@@ -121,7 +127,7 @@ impl Keeper for Session<'_> {
     /// A line: a suite takes long.
     fn ended(&mut self, number: usize, benchmark: &Benchmark, result: &RowResult) {
         let RowResult::Tried(tried) = result else { return };
-        if self.settings.progress {
+        if self.sessions.settings.progress {
             let (all, name) = (self.benchmarks, named(&benchmark.name));
             say(&format!("{} of {all}  {name}: {}", number + 1, in_words(Shown::alone(tried)).to_plain()));
         }

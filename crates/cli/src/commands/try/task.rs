@@ -8,24 +8,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use corewise_machine::placement::Expression;
-use corewise_machine::placement::memory::{MemoryError, MemoryPolicy};
-use corewise_machine::placement::roles::{PlacedRole, placed_roles};
+use corewise_lab::experiment::{
+    CandidateRequest, CommandSubject, ExperimentBuilder, PlacementChoice, ServicesSubject, ThreadCounts, ThreadsSubject,
+};
 use corewise_machine::suggested_command;
 use corewise_model::experiment::{Policy, What};
 use corewise_model::metric_line;
 use corewise_model::sample::Finder;
-use corewise_model::trial::{MEMORY_SIGN, Metric, WITHOUT_ECO_QOS, policy_of_kept, policy_of_slots};
+use corewise_model::trial::Metric;
 
 use super::arguments::TryArguments;
-use crate::app::failure::{Exit, Failure};
-use crate::app::placing;
+use crate::app::failure::Failure;
 use crate::draw::story::Story;
 use crate::draw::suggestion;
 use crate::draw::suggestion::in_shell;
 pub use live::LiveTask;
 pub use parts::{PartsSource, PartsTask};
-pub use threads::ThreadTable;
 
 /// A session of an experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,48 +82,36 @@ pub enum Which {
 pub struct Again {
     /// Its number.
     pub number: i64,
-    /// As [`NewExperiment::choices`]; its own where nothing is said.
-    pub choices: Vec<Choice>,
+    /// The placements; its own if there are none.
+    pub choices: Vec<PlacementChoice>,
     /// The numbers of running processes to place instead of its own, and what such match.
     pub processes: (Vec<u32>, Vec<String>),
-    /// As [`NewExperiment::seed`].
+    /// The seed of the random orders; from the clock if absent.
     pub seed: Option<u64>,
 }
 
-/// What a new experiment is to be.
+/// A new experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewExperiment {
-    /// What to try beside the operating system's choice; planned where nothing is said.
-    pub choices: Vec<Choice>,
-    /// The memory policies to try with the operating system's choice and with each placement.
-    pub memory: Vec<MemoryPolicy>,
-    /// How many threads to plan for.
-    pub threads: Option<u32>,
-    /// The numbers of threads to try, instead of placements.
-    pub table: Option<ThreadTable>,
-    /// The command and its arguments.
-    pub command: Vec<String>,
-    /// What decides.
-    pub metric: Metric,
-    /// What must not get worse.
-    pub guards: Vec<Metric>,
-    /// The file that they are written to.
-    pub metric_file: Option<String>,
-    pub vary: Option<String>,
-    /// The process that the command leaves behind, by its name.
-    pub follow: Option<String>,
-    /// After so long a run is ended.
-    pub timeout: Option<Duration>,
-    /// How it is judged.
-    pub policy: Policy,
-    /// The seed of the random orders; from the clock where nothing is said.
-    pub seed: Option<u64>,
-    /// The running processes that are placed, instead of a command that is run.
-    pub live: Option<LiveTask>,
-    /// The services that are started for the command, and roles of threads.
-    pub parts: PartsTask,
+    /// The placements, and how they are judged.
+    pub builder: ExperimentBuilder,
+    /// What is tried.
+    pub subject: SubjectTask,
     /// Whether only to show what would stand where.
     pub is_dry: bool,
+}
+
+/// What a new experiment tries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SubjectTask {
+    /// A command.
+    Command(CommandSubject),
+    /// A command with several numbers of threads.
+    Threads(ThreadsSubject),
+    /// Services with a command as their load, and the file of --parts that they are from.
+    Services(ServicesSubject, Option<PartsSource>),
+    /// Running processes.
+    Processes(LiveTask),
 }
 
 /// A suite, and how it is to be tried.
@@ -133,37 +119,16 @@ pub struct NewExperiment {
 pub struct SuiteTask {
     /// The file, or the name of the one that corewise holds.
     pub source: String,
-    /// As [`NewExperiment::choices`].
-    pub choices: Vec<Choice>,
-    /// As [`NewExperiment::memory`].
-    pub memory: Vec<MemoryPolicy>,
+    /// The placements.
+    pub candidates: CandidateRequest,
     /// How each of its experiments is judged.
     pub policy: Policy,
-    /// As [`NewExperiment::seed`].
+    /// The seed of the random orders; from the clock if absent.
     pub seed: Option<u64>,
     /// Whether its last session goes on.
     pub resumes: bool,
     /// Whether only what it needs is to be told.
     pub only_installs: bool,
-}
-
-/// Something to try.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Choice {
-    /// The operating system's choice, once more: to see how two equal things compare.
-    OperatingSystem,
-    /// The operating system's choice without EcoQoS.
-    WithoutEcoQos,
-    /// A placement, as it was typed and as it was understood.
-    Placement(String, Box<Expression>),
-    /// A placement, or the operating system's choice where there is none, with a memory policy.
-    WithMemory(Option<(String, Box<Expression>)>, MemoryPolicy),
-    /// Roles, each on a placement of its own, as they were typed and as they were understood.
-    Roles(String, Vec<PlacedRole>),
-    /// Near a device, and not near it.
-    Near(String),
-    /// Those that are planned for the machine.
-    Planned,
 }
 
 /// How a result is printed.
@@ -197,7 +162,9 @@ impl Subject {
     /// Whether several numbers of threads are tried; of a stored experiment that is not known yet.
     fn may_have_threads(&self) -> bool {
         match self {
-            Self::One(Which::New(new)) => new.table.as_ref().is_some_and(|table| table.counts.len() > 1),
+            Self::One(Which::New(new)) => {
+                matches!(&new.subject, SubjectTask::Threads(subject) if subject.threads.counts.len() > 1)
+            }
             Self::One(Which::Stored(_)) => true,
             Self::One(Which::Simulated { .. } | Which::Again(_)) | Self::Suite(_) => false,
         }
@@ -235,7 +202,8 @@ impl TryTask {
         let subject = match (typed.resume, typed.simulate.clone()) {
             (None, None) if let Some(number) = again => {
                 let processes = (typed.pid.clone(), live::matches(&typed)?);
-                one(Which::Again(Again { number, choices: choices(&typed.on, None)?, processes, seed: typed.seed }))
+                let choices = PlacementChoice::parse_all(&typed.on, None)?;
+                one(Which::Again(Again { number, choices, processes, seed: typed.seed }))
             }
             (resume, None) if typed.suite.is_some() => Subject::Suite(Box::new(SuiteTask::new(typed, policy, resume)?)),
             (Some(number), _) => one(Which::Stored(number)),
@@ -271,40 +239,67 @@ impl NewExperiment {
                 "--dry-run needs running processes, or services: --pid, --unit, --match or --start",
             ));
         }
-        let policy = match &parts.parts {
-            _ if live.is_some() => policy_of_slots(&policy),
-            Some(parts) if parts.keep_started => policy_of_kept(&policy),
-            _ => policy,
-        };
         let on = if typed.on.is_empty() { &parts.placements } else { &typed.on };
+        let choices = PlacementChoice::parse_all(on, typed.near.as_deref())?;
+        let (seed, is_dry, memory) = (typed.seed, typed.dry_run, typed.memory.clone());
+        let subject = match live {
+            Some(_) if choices.iter().any(|choice| matches!(choice, PlacementChoice::WithMemory(..))) => {
+                let what = "the memory policy of a running process cannot be changed from outside";
+                return Err(Failure::usage(what).next("Leave out the policy, or run the program as a command."));
+            }
+            Some(live) => SubjectTask::Processes(LiveTask { thread_roles: parts.thread_roles, ..live }),
+            None => SubjectTask::of_command(typed, threads, table, parts)?,
+        };
+        let builder = ExperimentBuilder {
+            candidates: CandidateRequest { choices, memory },
+            metric,
+            guards,
+            policy,
+            seed,
+            ..ExperimentBuilder::new()
+        };
+        Ok(Self { builder, subject, is_dry })
+    }
+}
+
+impl SubjectTask {
+    /// Returns the command that was typed; empty for running processes.
+    pub fn command(&self) -> &[String] {
+        match self {
+            Self::Command(command) => &command.command,
+            Self::Threads(threads) => &threads.command.command,
+            Self::Services(services, _) => &services.load.command,
+            Self::Processes(_) => &[],
+        }
+    }
+
+    fn of_command(
+        typed: TryArguments,
+        threads: Option<u32>,
+        table: Option<ThreadCounts>,
+        parts: PartsTask,
+    ) -> Result<Self, Failure> {
         let command: Vec<String> = typed.command.into_iter().map(text).collect::<Result<_, _>>()?;
-        let command = if command.is_empty() { parts.load.clone() } else { command };
-        if command.is_empty() && live.is_none() {
+        let command = if command.is_empty() { parts.load } else { command };
+        if command.is_empty() {
             return Err(Failure::usage("services need a load: the command that is run beside them")
                 .next("Give it behind `--`, or as `load = [\"program\", \"argument\"]` in the file of --parts."));
         }
-        let choices = choices(on, typed.near.as_deref())?;
-        if live.is_some() && choices.iter().any(|choice| matches!(choice, Choice::WithMemory(..))) {
-            let what = "the memory policy of a running process cannot be changed from outside";
-            return Err(Failure::usage(what).next("Leave out the policy, or run the program as a command."));
-        }
-        Ok(Self {
-            choices,
-            memory: typed.memory,
-            threads,
-            table,
+        let command = CommandSubject {
             command,
-            metric,
-            guards,
+            threads,
             metric_file: typed.metric_file,
             vary: typed.vary,
             follow: typed.follow,
             timeout: typed.timeout,
-            policy,
-            seed: typed.seed,
-            is_dry: typed.dry_run,
-            live,
-            parts,
+        };
+        Ok(match (table, parts.parts) {
+            (Some(threads), _) => Self::Threads(ThreadsSubject { command, threads }),
+            (None, Some(services)) => Self::Services(
+                ServicesSubject { load: command, parts: services, thread_roles: parts.thread_roles },
+                parts.file,
+            ),
+            (None, None) => Self::Command(command),
         })
     }
 }
@@ -316,8 +311,10 @@ impl SuiteTask {
         }
         Ok(Self {
             source: typed.suite.unwrap_or_default(),
-            choices: choices(&typed.on, typed.near.as_deref())?,
-            memory: typed.memory,
+            candidates: CandidateRequest {
+                choices: PlacementChoice::parse_all(&typed.on, typed.near.as_deref())?,
+                memory: typed.memory,
+            },
             policy,
             seed: typed.seed,
             resumes: resume.is_some(),
@@ -360,46 +357,6 @@ fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
             .next(format!("Add one of:  --metric {typed} --higher    --metric {typed} --lower"))
     })?;
     Ok(Metric { higher_is_better, ..metric })
-}
-
-/// The choices beside the operating system's, which is tried in any case: where it is named twice, it is one of them. Near a device
-/// comes first: of two placements with the same cpus the first is tried.
-pub fn choices(typed: &[String], near: Option<&str>) -> Result<Vec<Choice>, Failure> {
-    let mut choices: Vec<Choice> = near.map(|device| Choice::Near(device.to_owned())).into_iter().collect();
-    if near.is_some() && typed.is_empty() {
-        choices.push(Choice::Planned);
-    }
-    let mut is_baseline_named = false;
-    for word in typed {
-        if word.contains('=') {
-            let roles = placed_roles(word).map_err(|error| placing::refused(Exit::Usage, error))?;
-            choices.push(Choice::Roles(word.clone(), roles));
-        } else if let Some((placement, policy)) = word.rsplit_once(MEMORY_SIGN) {
-            choices.push(with_memory(placement.trim(), policy.trim())?);
-        } else if word.trim().eq_ignore_ascii_case(WITHOUT_ECO_QOS) {
-            choices.push(Choice::WithoutEcoQos);
-        } else if !word.trim().eq_ignore_ascii_case("os") {
-            choices.push(Choice::Placement(word.clone(), Box::new(placing::expression(word)?)));
-        } else if std::mem::replace(&mut is_baseline_named, true) {
-            choices.push(Choice::OperatingSystem);
-        }
-    }
-    if !typed.is_empty() && choices.is_empty() {
-        return Err(Failure::usage("--on os alone leaves nothing to compare")
-            .next("Add another placement, or give `--on os` twice to compare the OS default with itself."));
-    }
-    Ok(choices)
-}
-
-/// "node:0 @ bind:0", "os @ interleave:all".
-fn with_memory(placement: &str, policy: &str) -> Result<Choice, Failure> {
-    let policy: MemoryPolicy = policy.parse().map_err(|error: MemoryError| {
-        Failure::usage(format!("--on '{placement} {MEMORY_SIGN} {policy}': {error}"))
-            .next("For example: --on 'node:0 @ interleave:all'")
-    })?;
-    let is_system = placement.eq_ignore_ascii_case("os");
-    let placement = (!is_system).then(|| placing::expression(placement)).transpose()?;
-    Ok(Choice::WithMemory(placement.map(|expression| (expression.text().to_owned(), Box::new(expression))), policy))
 }
 
 fn metric_of_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> Result<Metric, Failure> {
@@ -447,6 +404,13 @@ mod tests {
         }
     }
 
+    fn command(words: &[&str]) -> CommandSubject {
+        match new(words).subject {
+            SubjectTask::Command(command) => command,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn every_suggested_line_of_try_is_understood() {
         for (name, command) in suggested_command::examples() {
@@ -464,21 +428,22 @@ mod tests {
     #[test]
     fn the_operating_systems_choice_is_one_of_them_only_where_it_is_named_twice() {
         assert!(task(&["--on", "os", "--", "ls"]).is_err());
-        assert_eq!(new(&["--on", "os", "--on", "OS", "--", "ls"]).choices, [Choice::OperatingSystem]);
-        let of_two = new(&["--on", "0", "--on", "os", "--", "ls", "-l", "--on", "9"]);
-        assert!(matches!(&of_two.choices[..], [Choice::Placement(text, _)] if text == "0"));
-        assert_eq!(of_two.command, ["ls", "-l", "--on", "9"]);
-        assert!(new(&["--", "ls"]).choices.is_empty());
+        let choices = |words: &[&str]| new(words).builder.candidates.choices;
+        assert_eq!(choices(&["--on", "os", "--on", "OS", "--", "ls"]), [PlacementChoice::OsDefault]);
+        let of_two = ["--on", "0", "--on", "os", "--", "ls", "-l", "--on", "9"];
+        assert!(matches!(&choices(&of_two)[..], [PlacementChoice::Placement(text, _)] if text == "0"));
+        assert_eq!(command(&of_two).command, ["ls", "-l", "--on", "9"]);
+        assert!(choices(&["--", "ls"]).is_empty());
     }
 
     #[test]
     fn a_metric_has_a_name_and_a_pattern() {
-        let metric = new(&["--metric", "rate=([0-9.]+) MB/s", "--higher", "ls"]).metric;
+        let metric = new(&["--metric", "rate=([0-9.]+) MB/s", "--higher", "ls"]).builder.metric;
         assert_eq!((metric.name.as_str(), metric.pattern.as_deref()), ("rate", Some("([0-9.]+) MB/s")));
         assert!(metric.higher_is_better);
         let direction = |words: &[&str]| {
             task(words).map(|task| match task.subject {
-                Subject::One(Which::New(new)) => new.metric.higher_is_better,
+                Subject::One(Which::New(new)) => new.builder.metric.higher_is_better,
                 other => panic!("{other:?}"),
             })
         };
@@ -497,7 +462,7 @@ mod tests {
 
     #[test]
     fn a_metric_line_is_found_by_its_name_and_the_name_says_whether_more_is_better() {
-        let metric = |name| new(&["--metric", name, "ls"]).metric;
+        let metric = |name| new(&["--metric", name, "ls"]).builder.metric;
         assert!(metric("rays_per_second").higher_is_better && !metric("p99_ns").higher_is_better);
         assert_eq!(metric("p99.9_ns").pattern, Some(metric_line::pattern("p99.9_ns")));
         assert_eq!(metric("Requests/sec").pattern, Some(metric_line::pattern("Requests/sec")));
@@ -513,7 +478,7 @@ mod tests {
     fn a_metric_file_needs_to_know_what_is_looked_for() {
         let file = |words: &[&str]| task(&[words, &["--metric-file", "out.json", "ls"]].concat());
         assert_eq!(
-            new(&["--metric", "fps", "--metric-file", "out.json", "ls"]).metric_file.as_deref(),
+            command(&["--metric", "fps", "--metric-file", "out.json", "ls"]).metric_file.as_deref(),
             Some("out.json")
         );
         assert!(file(&["--guard", "errors"]).is_ok());
@@ -529,7 +494,7 @@ mod tests {
 
     #[test]
     fn tails_have_a_margin_of_their_own() {
-        let margin = |words: &[&str]| new(words).policy.margin;
+        let margin = |words: &[&str]| new(words).builder.policy.margin;
         assert_eq!(margin(&["ls"]), 0.03);
         assert_eq!(margin(&["--metric", "p99.9=([0-9]+)", "ls"]), 0.10);
         assert_eq!(margin(&["--metric", "p99.9=([0-9]+)", "--margin", "2%", "ls"]), 0.02);
@@ -565,7 +530,7 @@ mod tests {
         };
         let resumed = suite(&["--suite", "review", "--resume"]).unwrap();
         assert!(resumed.resumes && resumed.source == "review" && !suite(&["--suite", "review"]).unwrap().resumes);
-        assert_eq!(suite(&["--suite", "review", "--on", "0"]).unwrap().choices.len(), 1);
+        assert_eq!(suite(&["--suite", "review", "--on", "0"]).unwrap().candidates.choices.len(), 1);
         for wrong in [&["--suite", "review", "ls"][..], &["--suite", "review", "--resume=3"], &["--install", "ls"]] {
             assert!(task(wrong).is_err(), "{wrong:?}");
         }

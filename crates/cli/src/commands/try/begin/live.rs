@@ -1,42 +1,29 @@
-//! Which running processes are tried, and whether they can be.
-
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+//! Finds the running processes of an experiment, and checks that this user may place them.
 
 use corewise_keep::Scope;
-use corewise_lab::experiment::Ended;
-use corewise_lab::experiment::live::LiveRunner;
-use corewise_lab::session::Progress;
+use corewise_lab::experiment::ProcessesSubject;
 use corewise_machine::suggested_command;
 use corewise_model::keep::{Fit, Match, Process};
-use corewise_model::trial::{Arm, Experiment, Live, LiveProcess, SlotLength, Workload, wash_out_s};
-use corewise_sys::change::Journal;
-use corewise_sys::process::{self, effective_user, is_root};
+use corewise_model::trial::{Live, LiveProcess, SlotLength, wash_out_s};
+use corewise_sys::process::{effective_user, is_root};
 use corewise_sys::processes::Facts;
 
 use super::super::task::LiveTask;
 use crate::app::failure::{Exit, Failure};
 use crate::app::numbers::check_numbers;
-use crate::app::progress::Bar;
-use crate::app::settings::Settings;
 use crate::draw::number::duration;
 use crate::draw::printable::named;
 use crate::draw::suggestion;
 
-/// Of a session with a budget the length of slots may take this share.
-const SHARE: u32 = 5;
-/// Where there is no budget it takes no longer.
-const MOST: Duration = Duration::from_secs(160);
 /// Before its length is known.
 const UNKNOWN_S: f64 = 1.0;
 
 impl LiveTask {
-    /// The processes and how they are measured, with the first of the processes as it is executed.
+    /// Finds the processes as they are now.
     ///
     /// # Errors
-    /// Where there is no such process, or it may not be placed.
-    pub fn live(&self) -> Result<(Live, Vec<Process>), Failure> {
+    /// There is no such process, or this user may not place it.
+    pub fn find(&self) -> Result<ProcessesSubject, Failure> {
         let live = Live {
             processes: identities(&self.processes)?,
             matches: self.matches.clone(),
@@ -45,7 +32,7 @@ impl LiveTask {
             limits: self.limits.clone(),
         };
         let processes = chosen(&live)?;
-        Ok((live, processes))
+        Ok(ProcessesSubject { live, processes, has_slot: self.slot.is_some(), thread_roles: self.thread_roles.clone() })
     }
 }
 
@@ -113,68 +100,6 @@ fn may_be_placed(process: &Process) -> Result<(), Failure> {
     Err(Failure::new(Exit::Unavailable, what).next("Run corewise as that user, or as root."))
 }
 
-/// Every placement has to be possible for every process, before anything is touched.
-pub fn check_reachable(arms: &[Arm], processes: &[Process]) -> Result<(), Failure> {
-    for process in processes {
-        for cpus in arms.iter().filter_map(|arm| arm.cpus.as_ref()) {
-            if !cpus.is_subset(&process.reachable) {
-                let what = format!(
-                    "process {} ({}) may use only cpus {}, not {cpus}",
-                    process.id,
-                    named(&process.name),
-                    process.reachable
-                );
-                return Err(Failure::unavailable(what).next("Name placements inside these with --on EXPR."));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// What a process executes: the file, and its words.
-pub fn command_of(process: &Process) -> Vec<String> {
-    let program = process.exe.clone().or_else(|| process.argv.first().cloned()).unwrap_or_else(|| process.name.clone());
-    std::iter::once(program).chain(process.argv.iter().skip(1).cloned()).collect()
-}
-
-/// A runner for the processes as they are now.
-pub fn runner<'a>(
-    workload: &Workload,
-    arms: &[Arm],
-    processes: &[Process],
-    stop: &'a AtomicBool,
-    settings: &Settings,
-) -> Result<LiveRunner<'a>, Failure> {
-    let journals: PathBuf = settings.journal_folder()?.to_owned();
-    let identities =
-        processes.iter().map(|process| process::Process { id: process.id, start_ticks: process.start_ticks });
-    LiveRunner::new(workload, arms, identities.collect(), Journal::in_folder(journals), stop)
-        .map_err(Failure::unavailable)
-}
-
-/// Looks whether the metrics can be read and hold their limits now, before anything is changed.
-pub fn check(runner: &mut LiveRunner<'_>) -> Result<(), Failure> {
-    runner.check().map_err(not_begun)
-}
-
-/// How long slots have to be, found while nothing is changed.
-pub fn find_slot(
-    runner: &mut LiveRunner<'_>,
-    budget: Option<Duration>,
-    settings: &Settings,
-) -> Result<SlotLength, Failure> {
-    let bar = Bar::new(settings.progress);
-    let most = budget.map_or(MOST, |budget| budget / SHARE);
-    let step = "finding how long slots should be; nothing is changed".to_owned();
-    let mut show = |elapsed: Duration| {
-        let done = (elapsed.as_secs_f64() / most.as_secs_f64()).min(1.0);
-        bar.show(&Progress { step: step.clone(), done, left: most.saturating_sub(elapsed) });
-    };
-    let found = runner.find_slot(most, &mut show);
-    bar.clear();
-    found.map_err(not_begun)
-}
-
 /// "slots of 0.3 s, each after 0.1 s that do not count; …".
 pub fn found_in_words(found: &SlotLength) -> String {
     let seconds = |seconds: f64| duration(seconds * 1e9);
@@ -187,24 +112,4 @@ pub fn found_in_words(found: &SlotLength) -> String {
         seconds(found.slot_s),
         seconds(wash_out_s(found.slot_s)),
     )
-}
-
-fn not_begun(ended: Ended) -> Failure {
-    match ended {
-        Ended::Stopped => Failure::new(Exit::Interrupted, "nothing was tried: it was ended before the first slot"),
-        Ended::OutOfTime => Failure::unavailable("nothing was tried: the budget ended before the first slot"),
-        Ended::Gone(why) => Failure::unavailable(why).next("Nothing was changed."),
-    }
-}
-
-/// A stored experiment goes on with the processes that run now.
-pub fn of_stored<'a>(
-    experiment: &Experiment,
-    live: &Live,
-    stop: &'a AtomicBool,
-    settings: &Settings,
-) -> Result<LiveRunner<'a>, Failure> {
-    let processes = chosen(live)?;
-    check_reachable(&experiment.arms, &processes)?;
-    runner(&experiment.workload, &experiment.arms, &processes, stop, settings)
 }

@@ -6,7 +6,7 @@ use corewise_model::keep::Match;
 use corewise_model::metric_line;
 use corewise_model::quantity::MeasuredQuantity;
 use corewise_model::sample::{Kind, Meter, Reading};
-use corewise_model::trial::{Limit, Metric, Source};
+use corewise_model::trial::{Limit, Metric, Source, ThreadRole};
 
 use super::super::arguments::TryArguments;
 use crate::app::failure::Failure;
@@ -25,6 +25,8 @@ pub struct LiveTask {
     pub slot: Option<Duration>,
     /// What ends a slot at once.
     pub limits: Vec<Limit>,
+    /// Threads that have a role of their own.
+    pub thread_roles: Vec<ThreadRole>,
 }
 
 /// An option that names a metric: its name, what was typed behind it, and whether more is better where the option says so.
@@ -42,7 +44,14 @@ impl LiveTask {
         }
         let matches = matches(typed)?;
         let limits = typed.stop_if.iter().map(|text| limit(text, typed, metric, guards)).collect::<Result<_, _>>()?;
-        Ok(Some(Self { processes: typed.pid.clone(), matches, source: source(typed)?, slot: typed.slot, limits }))
+        Ok(Some(Self {
+            processes: typed.pid.clone(),
+            matches,
+            source: source(typed)?,
+            slot: typed.slot,
+            limits,
+            thread_roles: Vec::new(),
+        }))
     }
 }
 

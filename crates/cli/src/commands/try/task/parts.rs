@@ -140,14 +140,6 @@ impl PartsTask {
             file: Some(PartsSource { file: path.to_owned(), origin, text }),
         })
     }
-
-    /// The roles that may be placed: services and threads in their order, and the load; or the rest of running processes.
-    pub fn roles(&self) -> Vec<&str> {
-        let services = self.parts.iter().flat_map(|parts| parts.services.iter().map(|service| service.name.as_str()));
-        let threads = self.thread_roles.iter().map(|role| role.name.as_str());
-        let last = if self.parts.is_some() { LOAD } else { REST };
-        services.chain(threads).chain(std::iter::once(last)).collect()
-    }
 }
 
 /// "NAME=WHAT" with a name that expressions of roles can have.
@@ -218,19 +210,24 @@ mod tests {
         PartsTask::new(&typed).map_err(|failure| failure.what)
     }
 
+    fn roles(task: &PartsTask) -> Vec<String> {
+        let services = task.parts.iter().flat_map(|parts| parts.services.iter().map(|service| service.name.clone()));
+        services.chain(task.thread_roles.iter().map(|role| role.name.clone())).collect()
+    }
+
     #[test]
     fn services_have_names_and_questions() {
         let one = task(&["--start", "server=redis-server --port=1", "--ready", "A=1 redis-cli ping"]).unwrap();
         let services = one.parts.clone().unwrap().services;
         assert_eq!(services[0].start, "redis-server --port=1");
         assert_eq!(services[0].ready.as_deref(), Some("A=1 redis-cli ping"));
-        assert_eq!(one.roles(), ["server", "load"]);
+        assert_eq!(roles(&one), ["server"]);
         let both = ["--start", "a=x", "--start", "b=y"];
         let two =
             task(&[&both[..], &["--ready", "a=ping a", "--ready", "ping b", "--role", "io=^io"]].concat()).unwrap();
         let questions: Vec<_> = two.parts.clone().unwrap().services.into_iter().map(|service| service.ready).collect();
         assert_eq!(questions, [Some("ping a".to_owned()), Some("ping b".to_owned())]);
-        assert_eq!(two.roles(), ["a", "b", "io", "load"]);
+        assert_eq!(roles(&two), ["a", "b", "io"]);
         for (words, part) in [
             (&["--start", "redis-server"][..], "expected NAME=…"),
             (&["--start", "a=", "--ready", "x"], "expected NAME=…"),

@@ -1,28 +1,16 @@
 //! Numbers of threads that are to be tried: what was typed, and what it means.
 
+use corewise_lab::experiment::{ThreadCounts, ThreadPinning};
 use corewise_model::trial::THREADS_PLACE;
 
 use crate::app::failure::Failure;
-use crate::commands::r#try::arguments::{Pinned, TryArguments};
+use crate::commands::r#try::arguments::TryArguments;
 
 /// More numbers of threads make blocks that nobody waits for.
 const MOST_COUNTS: usize = 32;
 
-/// Numbers of threads to try.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadTable {
-    /// The numbers, in ascending order.
-    pub counts: Vec<u32>,
-    /// Who says where the threads run.
-    pub pinned: Pinned,
-    /// The variables that tell the program.
-    pub variables: Vec<String>,
-    /// The variables that tell the program its cpus, where it is pinned.
-    pub pins: Vec<String>,
-}
-
 /// What `--threads` asks for: placements for so many threads, or numbers to try.
-pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadTable>), Failure> {
+pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>), Failure> {
     let mut counts = typed.threads.clone();
     counts.sort_unstable();
     counts.dedup();
@@ -43,14 +31,14 @@ pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadTable>),
         let next = "Try the guard's metric by itself: --metric 'NAME=REGEX'";
         return Err(Failure::usage("--guard cannot be combined with a list of threads").next(next));
     }
-    let pinned = typed.pinned.unwrap_or(Pinned::Both);
-    if pinned == Pinned::No && !typed.pins_as.is_empty() {
+    let pinned = typed.pinned.map_or(ThreadPinning::Both, ThreadPinning::from);
+    if pinned == ThreadPinning::No && !typed.pins_as.is_empty() {
         return Err(Failure::usage("--pins-as pins threads, and --pinned no forbids it").next("Leave out one of them."));
     }
     let variables =
         |option: &str, names: &[String]| names.iter().map(|name| variable(option, name)).collect::<Result<_, _>>();
     let (variables, pins) = (variables("--threads-as", &typed.threads_as)?, variables("--pins-as", &typed.pins_as)?);
-    Ok((None, Some(ThreadTable { counts, pinned, variables, pins })))
+    Ok((None, Some(ThreadCounts { counts, pinned, variables, pins })))
 }
 
 fn untold(counts: &[u32]) -> Failure {
@@ -75,27 +63,34 @@ mod tests {
     use super::*;
     use crate::app::run::typed;
 
-    fn understood(words: &[&str]) -> Result<(Option<u32>, Option<ThreadTable>), String> {
+    fn understood(words: &[&str]) -> Result<(Option<u32>, Option<ThreadCounts>), String> {
         asked(&typed(&[&["try"], words].concat())?).map_err(|failure| failure.what)
     }
 
-    fn table(counts: &[u32], pinned: Pinned, variables: &[&str]) -> Result<(Option<u32>, Option<ThreadTable>), String> {
+    fn table(
+        counts: &[u32],
+        pinned: ThreadPinning,
+        variables: &[&str],
+    ) -> Result<(Option<u32>, Option<ThreadCounts>), String> {
         let variables = variables.iter().map(|name| (*name).to_owned()).collect();
-        Ok((None, Some(ThreadTable { counts: counts.to_vec(), pinned, variables, pins: Vec::new() })))
+        Ok((None, Some(ThreadCounts { counts: counts.to_vec(), pinned, variables, pins: Vec::new() })))
     }
 
     #[test]
     fn one_number_plans_and_a_place_for_it_tries() {
         assert_eq!(understood(&["--", "ls"]), Ok((None, None)));
         assert_eq!(understood(&["--threads", "4", "--", "ls"]), Ok((Some(4), None)));
-        assert_eq!(understood(&["--threads", "4", "--", "ls", "-j{threads}"]), table(&[4], Pinned::Both, &[]));
-        assert_eq!(understood(&["--threads", "4", "--threads-as", "N", "ls"]), table(&[4], Pinned::Both, &["N"]));
+        assert_eq!(understood(&["--threads", "4", "--", "ls", "-j{threads}"]), table(&[4], ThreadPinning::Both, &[]));
+        assert_eq!(
+            understood(&["--threads", "4", "--threads-as", "N", "ls"]),
+            table(&[4], ThreadPinning::Both, &["N"])
+        );
     }
 
     #[test]
     fn numbers_are_sorted_and_tried_once() {
         let words = ["--threads", "8,1,2,8", "--threads-as", "A", "--threads-as", "B", "--pinned", "no", "ls"];
-        assert_eq!(understood(&words), table(&[1, 2, 8], Pinned::No, &["A", "B"]));
+        assert_eq!(understood(&words), table(&[1, 2, 8], ThreadPinning::No, &["A", "B"]));
     }
 
     #[test]

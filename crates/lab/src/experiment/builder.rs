@@ -1,0 +1,274 @@
+//! Composes experiments: what is tried, on which placements, and how it is judged.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_machine::machine::MemoryCost;
+use corewise_machine::placement::MachineKnowledge;
+use corewise_machine::placement::memory::MemoryPolicy;
+use corewise_machine::worth::WorthNow;
+use corewise_machine::{CpuSet, Machine};
+use corewise_model::conducted::Conducted;
+use corewise_model::experiment::Policy;
+use corewise_model::links::LinkMap;
+use corewise_model::trial::{Arm, Design, Experiment, Metric, SlotLength, Trial};
+use corewise_sys::change::Journal;
+
+use super::candidates::{
+    CandidateNote, CandidatePlanner, CandidateRequest, ExperimentKnowledge, refuse_memory_of_others,
+};
+use super::choice::PlacementChoice;
+use super::error::ExperimentError;
+use super::subject::ExperimentSubject;
+use super::{Begun, Limits, Time, Watcher, begun_now};
+
+/// The circumstances of experiments: the machine, earlier measurements of it, and the order to stop.
+#[derive(Clone)]
+pub struct ExperimentContext<'a> {
+    /// The machine that this process runs on.
+    pub machine: &'a Machine,
+    /// Earlier measurements of it; [`NoKnowledge`] without any.
+    pub knowledge: &'a dyn ExperimentKnowledge,
+    /// The folder for the journal of changes, which only running processes and services that stay need.
+    pub journals: Option<PathBuf>,
+    /// Whether clock rates are estimated if cycles cannot be counted.
+    pub estimates_clock: bool,
+    /// The time for the whole session, of which the search for a slot's length takes a share.
+    pub budget: Option<Duration>,
+    /// Ends everything when it becomes true.
+    pub stop: &'a AtomicBool,
+}
+
+impl ExperimentContext<'_> {
+    /// Opens the journal of changes to running processes.
+    ///
+    /// # Errors
+    /// [`ExperimentError::NoJournal`].
+    pub fn open_journal(&self) -> Result<Journal, ExperimentError> {
+        self.journals.clone().map(Journal::in_folder).ok_or(ExperimentError::NoJournal)
+    }
+}
+
+/// No earlier measurement of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct NoKnowledge;
+
+impl MachineKnowledge for NoKnowledge {
+    fn quiet_cpus(&self, _: &Machine) -> Option<CpuSet> {
+        None
+    }
+
+    fn worth_now(&self, _: &Machine) -> Option<WorthNow> {
+        None
+    }
+
+    fn groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
+        None
+    }
+
+    fn memory_costs(&self, _: &Machine) -> Option<Vec<MemoryCost>> {
+        None
+    }
+}
+
+impl ExperimentKnowledge for NoKnowledge {
+    fn busiest_cpu(&self, _: &Machine) -> Option<u32> {
+        None
+    }
+
+    fn link_map(&self, _: &Machine) -> Option<LinkMap> {
+        None
+    }
+}
+
+/// A report from the preparation of an experiment, before its first trial.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PreparationEvent {
+    /// A remark on the candidates.
+    Note(CandidateNote),
+    /// The length of slots is being searched; nothing is changed meanwhile.
+    SearchingSlot {
+        /// Time since the search began.
+        elapsed: Duration,
+        /// Its usual limit.
+        limit: Duration,
+    },
+    /// The length of slots was found.
+    FoundSlot(SlotLength),
+}
+
+/// An experiment before it begins. `Experiment` is what it becomes: a plain value that is stored.
+///
+/// # Examples
+/// ```no_run
+/// use corewise_lab::experiment::{ClosureSubject, ExperimentBuilder};
+///
+/// let subject = ClosureSubject::timed(|| std::hint::black_box((0..1_000_000_u64).sum::<u64>()));
+/// let record = ExperimentBuilder::new().on("0")?.on("1")?.run(&subject)?;
+/// println!("{:?}", record.conclude().standing.verdict);
+/// # Ok::<(), corewise_lab::experiment::ExperimentError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExperimentBuilder {
+    /// The placements to try.
+    pub candidates: CandidateRequest,
+    /// The metric that decides; the wall time of a run unless another one is named.
+    pub metric: Metric,
+    /// Metrics that must not get worse.
+    pub guards: Vec<Metric>,
+    /// How it is judged.
+    pub policy: Policy,
+    /// Seed of the random orders; from the clock if absent.
+    pub seed: Option<u64>,
+    /// The time for [`Self::run`]; until it is decided if absent.
+    pub budget: Option<Duration>,
+}
+
+impl Default for ExperimentBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ExperimentBuilder {
+    /// Returns an experiment on planned placements, judged by the wall time of the typical run.
+    pub fn new() -> Self {
+        Self {
+            candidates: CandidateRequest::default(),
+            metric: Metric::wall_time(),
+            guards: Vec::new(),
+            policy: Policy::default(),
+            seed: None,
+            budget: None,
+        }
+    }
+
+    /// Adds a placement to try, such as `all - core:0` or `llc:0 @ bind:0`.
+    ///
+    /// # Errors
+    /// Those of [`PlacementChoice::parse`].
+    pub fn on(mut self, placement: &str) -> Result<Self, ExperimentError> {
+        self.candidates.choices.push(PlacementChoice::parse(placement)?);
+        Ok(self)
+    }
+
+    /// Adds a memory policy, tried on the OS default and on each placement without its own.
+    #[must_use]
+    pub fn memory(mut self, policy: MemoryPolicy) -> Self {
+        self.candidates.memory.push(policy);
+        self
+    }
+
+    /// Sets the metric that decides.
+    #[must_use]
+    pub fn metric(mut self, metric: Metric) -> Self {
+        self.metric = metric;
+        self
+    }
+
+    /// Adds a metric that must not get worse.
+    #[must_use]
+    pub fn guard(mut self, metric: Metric) -> Self {
+        self.guards.push(metric);
+        self
+    }
+
+    /// Sets how it is judged.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets the seed of the random orders.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Sets the time for [`Self::run`].
+    #[must_use]
+    pub fn budget(mut self, budget: Duration) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+
+    /// Returns the arms of the experiment, the OS default first.
+    ///
+    /// # Errors
+    /// Why a placement cannot be had, or why there is nothing to compare.
+    pub fn plan_arms(
+        &self,
+        subject: &dyn ExperimentSubject,
+        context: &ExperimentContext<'_>,
+        events: &mut dyn FnMut(PreparationEvent),
+    ) -> Result<Vec<Arm>, ExperimentError> {
+        let mut planner = CandidatePlanner::new(context.machine, context.knowledge);
+        let arms = subject.plan_arms(&self.candidates, &mut planner);
+        planner.take_notes().into_iter().map(PreparationEvent::Note).for_each(events);
+        arms
+    }
+
+    /// Composes the experiment, and checks that its subject can be tried. Nothing is stored or placed; services are started once, and
+    /// ended. `corewise` is the version for the record.
+    ///
+    /// # Errors
+    /// Why it cannot be begun.
+    pub fn build(
+        &self,
+        subject: &dyn ExperimentSubject,
+        context: &ExperimentContext<'_>,
+        corewise: &str,
+        events: &mut dyn FnMut(PreparationEvent),
+    ) -> Result<Experiment, ExperimentError> {
+        let arms = self.plan_arms(subject, context, events)?;
+        let workload = subject.describe_workload(self.metric.clone(), self.guards.clone())?;
+        refuse_memory_of_others(&workload, &arms)?;
+        let policy = subject.revise_policy(&self.policy);
+        let mut experiment = begun_now(corewise, context.machine.clone(), workload, arms, policy, self.seed);
+        subject.prepare(&mut experiment, context, events)?;
+        Ok(experiment)
+    }
+
+    /// Runs the experiment on this machine until it is decided or the budget is spent, and keeps nothing. For progress, storage,
+    /// earlier measurements or an order to stop use [`Self::build`] and [`Begun::conduct`].
+    ///
+    /// # Errors
+    /// Why it cannot be begun.
+    pub fn run(&self, subject: &dyn ExperimentSubject) -> Result<Conducted, ExperimentError> {
+        let machine = crate::this_machine()?;
+        let stop = AtomicBool::new(false);
+        let context = ExperimentContext {
+            machine: &machine,
+            knowledge: &NoKnowledge,
+            journals: None,
+            estimates_clock: false,
+            budget: self.budget,
+            stop: &stop,
+        };
+        let experiment = self.build(subject, &context, env!("CARGO_PKG_VERSION"), &mut |_| {})?;
+        let begun = Begun { experiment, trials: Vec::new(), stored: None };
+        let mut runner = subject.open_runner(&begun.experiment, &context)?;
+        let limits = Limits::of_session(&begun, self.budget, &stop);
+        let Ok((trials, _)) = begun.conduct(&mut *runner, limits, &mut SilentWatcher);
+        drop(runner);
+        Ok(Conducted { experiment: begun.experiment, trials })
+    }
+}
+
+/// Keeps nothing, and shows nothing.
+struct SilentWatcher;
+
+impl Watcher for SilentWatcher {
+    type Error = std::convert::Infallible;
+
+    fn begins(&mut self, _: u32, _: usize, _: &Time) {}
+
+    fn ended(&mut self, _: &Trial) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn stands(&mut self, _: &Design) {}
+}

@@ -1,0 +1,71 @@
+//! What an experiment tries: subjects side by side, each with its own runner.
+
+mod closure;
+mod command;
+mod processes;
+mod services;
+mod simulated;
+mod threads;
+
+use corewise_model::experiment::Policy;
+use corewise_model::trial::{Arm, Experiment, Metric, Workload};
+
+use super::Runner;
+use super::builder::{ExperimentContext, PreparationEvent};
+use super::candidates::{CandidatePlanner, CandidateRequest};
+use super::error::ExperimentError;
+pub use closure::ClosureSubject;
+pub use command::CommandSubject;
+pub use processes::ProcessesSubject;
+pub use services::ServicesSubject;
+pub use simulated::SimulatedSubject;
+pub use threads::ThreadsSubject;
+
+/// Something that can be tried on placements.
+pub trait ExperimentSubject {
+    /// Returns the workload for the record.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Folder`] if it runs in the current folder, and there is none.
+    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError>;
+
+    /// Returns the arms of a request, the OS default first.
+    ///
+    /// # Errors
+    /// Why a placement cannot be had, or why there is nothing to compare.
+    fn plan_arms(
+        &self,
+        request: &CandidateRequest,
+        planner: &mut CandidatePlanner<'_>,
+    ) -> Result<Vec<Arm>, ExperimentError> {
+        planner.arms(request, None, &[])
+    }
+
+    /// Returns the policy with the limits that this kind of subject needs.
+    fn revise_policy(&self, policy: &Policy) -> Policy {
+        policy.clone()
+    }
+
+    /// Checks that the subject can be tried on all arms, and completes the workload. Nothing is placed.
+    ///
+    /// # Errors
+    /// Why it cannot be tried.
+    fn prepare(
+        &self,
+        _experiment: &mut Experiment,
+        _context: &ExperimentContext<'_>,
+        _events: &mut dyn FnMut(PreparationEvent),
+    ) -> Result<(), ExperimentError> {
+        Ok(())
+    }
+
+    /// Opens the runner of an experiment with this subject, also of one that was stored and goes on.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    fn open_runner<'a>(
+        &'a self,
+        experiment: &Experiment,
+        context: &ExperimentContext<'a>,
+    ) -> Result<Box<dyn Runner + 'a>, ExperimentError>;
+}

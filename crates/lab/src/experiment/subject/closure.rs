@@ -1,0 +1,107 @@
+//! A closure of the program that embeds this crate.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use corewise_machine::CpuSet;
+use corewise_model::trial::{Arm, Experiment, Folder, LOAD, Metric, Observed, Outcome, Workload};
+use corewise_sys::affinity;
+
+use super::ExperimentSubject;
+use crate::experiment::builder::ExperimentContext;
+use crate::experiment::error::ExperimentError;
+use crate::experiment::process::policy;
+use crate::experiment::{Ended, Ran, Runner, TrialRequest};
+use crate::placing::reachable_here;
+
+type Measurement<'c> = Box<dyn FnMut() -> Option<f64> + Send + 'c>;
+
+/// A closure that is called once a run, on a new thread that stands on the arm's placement. Threads that it starts inherit the placement.
+pub struct ClosureSubject<'c> {
+    measurement: Mutex<Measurement<'c>>,
+}
+
+impl<'c> ClosureSubject<'c> {
+    /// Returns a subject that is judged by the time that the closure takes.
+    pub fn timed<Answer>(mut work: impl FnMut() -> Answer + Send + 'c) -> Self {
+        Self::from_measurement(Box::new(move || {
+            work();
+            None
+        }))
+    }
+
+    /// Returns a subject that is judged by the value that the closure returns, in the unit of the experiment's metric.
+    pub fn measured(mut work: impl FnMut() -> f64 + Send + 'c) -> Self {
+        Self::from_measurement(Box::new(move || Some(work())))
+    }
+
+    fn from_measurement(measurement: Measurement<'c>) -> Self {
+        Self { measurement: Mutex::new(measurement) }
+    }
+}
+
+impl ExperimentSubject for ClosureSubject<'_> {
+    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError> {
+        let program = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default();
+        Ok(Workload { guards, ..Workload::new(vec![program, "(closure)".to_owned()], Folder::from(""), metric) })
+    }
+
+    fn open_runner<'a>(
+        &'a self,
+        experiment: &Experiment,
+        _context: &ExperimentContext<'a>,
+    ) -> Result<Box<dyn Runner + 'a>, ExperimentError> {
+        Ok(Box::new(ClosureRunner { measurement: &self.measurement, all: reachable_here(&experiment.machine) }))
+    }
+}
+
+struct ClosureRunner<'a, 'c> {
+    measurement: &'a Mutex<Measurement<'c>>,
+    /// The cpus of an arm without its own.
+    all: CpuSet,
+}
+
+impl Runner for ClosureRunner<'_, '_> {
+    fn run(&mut self, arm: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
+        let run = || {
+            place_thread(arm, &self.all)?;
+            let mut measurement = self.measurement.lock().unwrap_or_else(PoisonError::into_inner);
+            let (began, mut values, mut wall) = (Instant::now(), Vec::new(), Duration::ZERO);
+            loop {
+                match request.needs_run(u32::try_from(values.len()).unwrap_or(u32::MAX), began) {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(Ok((values, wall))),
+                    Err(ended) => break Ok(Err(ended)),
+                }
+                let run_began = Instant::now();
+                let value = measurement();
+                let took = run_began.elapsed();
+                values.push(value.unwrap_or(took.as_secs_f64()));
+                wall += took;
+            }
+        };
+        let made = std::thread::scope(|scope| match scope.spawn(run).join() {
+            Ok(made) => made,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        match made {
+            Err(why) => Ok(Ran::failed(why, String::new(), Observed::default())),
+            Ok(Err(ended)) => Err(ended),
+            Ok(Ok((values, wall))) => {
+                let runs = values.len().max(1) as f64;
+                let observed = Observed { wall_s: wall.as_secs_f64() / runs, ..Observed::default() };
+                let outcome = Outcome::Value(values.iter().sum::<f64>() / runs);
+                let repeats = u32::try_from(values.len()).unwrap_or(u32::MAX);
+                Ok(Ran { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
+            }
+        }
+    }
+}
+
+/// Puts the calling thread on an arm's cpus and memory; returns why if the system refuses.
+fn place_thread(arm: &Arm, all: &CpuSet) -> Result<(), String> {
+    let cpus = arm.cpus_of(LOAD).unwrap_or(all);
+    affinity::set_current(cpus).map_err(|error| format!("cannot be placed on cpus {cpus}: {error}"))?;
+    let Some(memory) = arm.memory_of(LOAD).and_then(policy) else { return Ok(()) };
+    memory.set_current().map_err(|error| format!("cannot have its memory policy: {error}"))
+}

@@ -1,0 +1,97 @@
+//! A command that is started for each run.
+
+use std::time::Duration;
+
+use corewise_machine::CpuSet;
+use corewise_model::trial::{Arm, Experiment, Folder, Metric, Workload};
+use corewise_sys::cpuset;
+
+use super::ExperimentSubject;
+use crate::experiment::Runner;
+use crate::experiment::builder::ExperimentContext;
+use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
+use crate::experiment::error::ExperimentError;
+use crate::experiment::process::ProcessRunner;
+
+/// A command, and how its runs are made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommandSubject {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The number of threads to plan placements for.
+    pub threads: Option<u32>,
+    /// The file that the program writes its metrics to; its output if absent.
+    pub metric_file: Option<String>,
+    /// A shell script that is run before each block.
+    pub vary: Option<String>,
+    /// The name of a process that the command leaves running, which ends the run when it ends.
+    pub follow: Option<String>,
+    /// Limit of a run, after which it has failed.
+    pub timeout: Option<Duration>,
+}
+
+impl CommandSubject {
+    /// Returns a command that is run in the current folder.
+    pub fn new<Word: Into<String>>(command: impl IntoIterator<Item = Word>) -> Self {
+        Self { command: command.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// Returns the command of a stored workload.
+    pub fn from_workload(workload: &Workload) -> Self {
+        Self {
+            command: workload.command.clone(),
+            threads: None,
+            metric_file: workload.metric_file.clone(),
+            vary: workload.vary.clone(),
+            follow: workload.follow.clone(),
+            timeout: workload.timeout(),
+        }
+    }
+}
+
+impl ExperimentSubject for CommandSubject {
+    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError> {
+        let folder = std::env::current_dir().map_err(ExperimentError::Folder)?;
+        let folder = Folder::of_bytes(folder.as_os_str().as_encoded_bytes().to_vec());
+        Ok(Workload {
+            guards,
+            metric_file: self.metric_file.clone(),
+            vary: self.vary.clone(),
+            follow: self.follow.clone(),
+            timeout_s: self.timeout.map(|timeout| timeout.as_secs_f64()),
+            ..Workload::new(self.command.clone(), folder, metric)
+        })
+    }
+
+    fn plan_arms(
+        &self,
+        request: &CandidateRequest,
+        planner: &mut CandidatePlanner<'_>,
+    ) -> Result<Vec<Arm>, ExperimentError> {
+        let mut arms = planner.arms(request, self.threads, &[])?;
+        if request.is_planned() {
+            planner.planned_without_eco_qos().into_iter().for_each(|arm| arms.insert(1, arm));
+        }
+        Ok(arms)
+    }
+
+    fn open_runner<'a>(
+        &'a self,
+        experiment: &Experiment,
+        context: &ExperimentContext<'a>,
+    ) -> Result<Box<dyn Runner + 'a>, ExperimentError> {
+        let runner = open_process_runner(experiment, context)?;
+        // A visit that estimates the clock takes a cpu for a millisecond, and makes a tail of its own.
+        let estimates = context.estimates_clock && !experiment.workload.tells_of_tails();
+        Ok(Box::new(if estimates { runner.estimating_clock() } else { runner }))
+    }
+}
+
+/// Opens the runner of an experiment's command.
+pub(super) fn open_process_runner<'a>(
+    experiment: &Experiment,
+    context: &ExperimentContext<'a>,
+) -> Result<ProcessRunner<'a>, ExperimentError> {
+    let all: CpuSet = cpuset::reachable().unwrap_or_else(|_| experiment.machine.allowed.clone());
+    Ok(ProcessRunner::new(&experiment.workload, all, experiment.seed, context.stop)?)
+}

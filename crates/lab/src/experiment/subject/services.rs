@@ -1,0 +1,92 @@
+//! Services that are started for a command, which is their load.
+
+use corewise_model::experiment::Policy;
+use corewise_model::trial::{Arm, Experiment, LOAD, Metric, Parts, ThreadRole, Workload, policy_of_kept};
+
+use super::command::open_process_runner;
+use super::{CommandSubject, ExperimentSubject};
+use crate::experiment::Runner;
+use crate::experiment::builder::{ExperimentContext, PreparationEvent};
+use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
+use crate::experiment::error::ExperimentError;
+use crate::experiment::parts::PartsRunner;
+
+/// Services with a load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServicesSubject {
+    /// The command.
+    pub load: CommandSubject,
+    /// The services.
+    pub parts: Parts,
+    /// Threads of services that may have a placement of their own.
+    pub thread_roles: Vec<ThreadRole>,
+}
+
+impl ServicesSubject {
+    /// Returns the subject of a stored workload, or `None` if it has no services.
+    pub fn from_workload(workload: &Workload) -> Option<Self> {
+        let parts = workload.parts.clone()?;
+        let load = CommandSubject::from_workload(workload);
+        Some(Self { load, parts, thread_roles: workload.thread_roles.clone() })
+    }
+
+    /// Returns the roles that may be placed: services, threads, and the load.
+    pub fn roles(&self) -> Vec<&str> {
+        let services = self.parts.services.iter().map(|service| service.name.as_str());
+        let threads = self.thread_roles.iter().map(|role| role.name.as_str());
+        services.chain(threads).chain(std::iter::once(LOAD)).collect()
+    }
+}
+
+impl ExperimentSubject for ServicesSubject {
+    fn describe_workload(&self, metric: Metric, guards: Vec<Metric>) -> Result<Workload, ExperimentError> {
+        let workload = self.load.describe_workload(metric, guards)?;
+        Ok(Workload { parts: Some(self.parts.clone()), thread_roles: self.thread_roles.clone(), ..workload })
+    }
+
+    fn plan_arms(
+        &self,
+        request: &CandidateRequest,
+        planner: &mut CandidatePlanner<'_>,
+    ) -> Result<Vec<Arm>, ExperimentError> {
+        if request.is_planned() {
+            return planner.planned_arms_of_services(request, &self.parts, &self.roles());
+        }
+        planner.arms(request, None, &self.roles())
+    }
+
+    fn revise_policy(&self, policy: &Policy) -> Policy {
+        if self.parts.keep_started { policy_of_kept(policy) } else { policy.clone() }
+    }
+
+    /// Starts the services once: a mistake in one is a mistake on every placement.
+    fn prepare(
+        &self,
+        experiment: &mut Experiment,
+        context: &ExperimentContext<'_>,
+        _events: &mut dyn FnMut(PreparationEvent),
+    ) -> Result<(), ExperimentError> {
+        self.open_services(experiment, context)?.check().map_err(ExperimentError::Service)
+    }
+
+    fn open_runner<'a>(
+        &'a self,
+        experiment: &Experiment,
+        context: &ExperimentContext<'a>,
+    ) -> Result<Box<dyn Runner + 'a>, ExperimentError> {
+        Ok(Box::new(self.open_services(experiment, context)?))
+    }
+}
+
+impl ServicesSubject {
+    fn open_services<'a>(
+        &self,
+        experiment: &Experiment,
+        context: &ExperimentContext<'a>,
+    ) -> Result<PartsRunner<'a>, ExperimentError> {
+        // A service that is started for one trial ends with it, and needs no journal.
+        let journal = self.parts.keep_started.then(|| context.open_journal()).transpose()?;
+        let load = open_process_runner(experiment, context)?;
+        Ok(PartsRunner::new(experiment, load, journal, context.stop)?)
+    }
+}
