@@ -6,6 +6,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use corewise_lab::experiment::{ClosureSubject, ExperimentBuilder};
+use corewise_model::Artifact as _;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let numbers: Vec<u64> = (0..4_000_000).collect();

@@ -103,6 +103,7 @@ pub enum PreparationEvent {
 /// # Examples
 /// ```no_run
 /// use corewise_lab::experiment::{ClosureSubject, ExperimentBuilder};
+/// use corewise_model::Artifact as _;
 ///
 /// let subject = ClosureSubject::timed(|| std::hint::black_box((0..1_000_000_u64).sum::<u64>()));
 /// let record = ExperimentBuilder::new().on("0")?.on("1")?.run(&subject)?;
