@@ -35,7 +35,7 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
     /// Computes the conclusions.
     fn conclude(&self) -> Self::Conclusions;
 
-    /// Returns the numbers whose trend over the history is shown.
+    /// Returns the numbers to show as trends over the history.
     fn followed(&self) -> Vec<Followed>;
 
     /// Returns true if another artifact of the same kind and machine, with this summary, belongs to the same trend.

@@ -107,7 +107,7 @@ pub struct Divided {
     pub has_events: bool,
 }
 
-/// A visit whose stalls are divided; its events are no longer needed.
+/// A visit with divided stalls; its events are no longer needed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DividedVisit {
     /// The cpu.

@@ -37,7 +37,7 @@ pub struct Report {
     pub waited_s: f64,
     /// Of that, time in which other threads of the program ran, in seconds.
     pub waited_for_own_s: f64,
-    /// Total number of threads, including those of its children.
+    /// Total number of threads, including its children's.
     pub threads: u64,
     /// Maximum number of threads at once.
     pub threads_at_once: u64,

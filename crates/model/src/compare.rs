@@ -9,9 +9,9 @@
 //! by a tenth within half a minute may also do so between two surveys, without any cause.
 //!
 //! The intervals are distribution-free ([`median_interval`]). If rounds were independent, an unchanged number would be
-//! called changed once in 6,435 times for 8 rounds, and at most once in 3,700 for up to 200 rounds (by counting the
-//! orders in which the values of both can fall). Rounds do depend on each other; on simulated machines with noise that
-//! persists between rounds, fewer than 1 in 400 numbers are wrongly called changed.
+//! called changed once in 6,435 times for 8 rounds, and at most once in 3,700 for up to 200 rounds. (This counts the
+//! orders of the values of both.) Rounds do depend on each other; on simulated machines with noise that persists
+//! between rounds, fewer than 1 in 400 numbers are wrongly called changed.
 //!
 //! If a survey has too few rounds for an interval, no change is claimed, and a gap says so.
 
@@ -44,7 +44,7 @@ pub struct Comparison {
     pub facts: Vec<FactChange>,
     /// Numbers that moved beyond their uncertainty and the usual ratio, by quantity, then by cpu or relation.
     pub numbers: Vec<NumberChange>,
-    /// How many numbers could be compared, changed or not.
+    /// Number of comparable numbers, changed or not.
     pub compared: u64,
     /// The quantities of these numbers.
     pub quantities: Vec<Quantity>,

@@ -1,4 +1,4 @@
-//! A stored experiment, with its trials so far.
+//! A stored experiment, with its trials.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -14,7 +14,7 @@ pub fn interrupts_of<'a>(device: &Device, all: &'a [DeviceInterrupt]) -> Vec<&'a
     all.iter().filter(is_its).collect()
 }
 
-/// Returns recommended changes, device by device. A device whose location is unknown is skipped, except for its queues.
+/// Returns recommended changes, device by device. A device of unknown location is skipped, except for its queues.
 pub fn findings(machine: &Machine, interrupts: &[DeviceInterrupt]) -> Vec<Finding> {
     let of_device = |device: &Device| {
         let near = near(device, machine);

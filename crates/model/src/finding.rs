@@ -20,7 +20,7 @@ pub struct Finding {
     /// A command that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<SuggestedCommand>,
-    /// The numbers behind the statement, the first being the one that decided.
+    /// The numbers behind the statement, the deciding one first.
     pub effects: Vec<Effect>,
 }
 

@@ -129,8 +129,8 @@ pub struct LinkClass {
     pub relation: Relation,
     /// Number of measured pairs.
     pub pairs: u64,
-    /// The median cost over the pairs, one way, in nanoseconds; a pair whose two ways differ more than twice counts as
-    /// two.
+    /// The median cost over the pairs, one way, in nanoseconds; a pair counts as two if its two ways differ more than
+    /// twice.
     pub median_ns: f64,
     /// The cheapest pair.
     pub lowest_ns: f64,

@@ -78,7 +78,7 @@ pub struct Step {
 /// Costs of one node's memory for one group of cpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// The cpus: those of a last-level cache on one node.
+    /// The cpus of a last-level cache on one node.
     pub initiator: CpuSet,
     /// The cpu that measured for them.
     pub cpu: u32,
@@ -146,9 +146,9 @@ pub enum Pages {
 /// The latency of one cpu while others load the same node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
-    /// The cpu whose loads are timed.
+    /// The cpu with the timed loads.
     pub cpu: u32,
-    /// The node whose memory all use.
+    /// The node with the memory that all use.
     pub node: u32,
     /// The cpus that read streams.
     pub loaders: CpuSet,

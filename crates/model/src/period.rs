@@ -48,7 +48,7 @@ pub struct Source {
     /// Agreement of the phases of all tested stalls within a visit, 0 to 1: mean resultant length, Rayleigh's R,
     /// corrected for small numbers.
     pub vector_strength: f64,
-    /// Number of tested stalls: all but those of earlier sources.
+    /// Number of tested stalls, without the stalls of earlier sources.
     pub tested: u64,
     /// Number of these on its phase.
     pub on_phase: u64,
@@ -67,7 +67,7 @@ pub struct Source {
 pub struct Periods {
     /// The sources, at most [`MOST_SOURCES`].
     pub sources: Vec<Source>,
-    /// For each visit and each of its stalls, the index of the source on whose phase it is.
+    /// For each visit and each of its stalls, the index of the source that it is on phase with.
     pub membership: Vec<Vec<Option<usize>>>,
 }
 
@@ -134,8 +134,8 @@ fn is_plain(source: &Source) -> bool {
     beyond_chance >= LEAST_SHARE * source.tested as f64 && beyond_chance >= LEAST_PURITY * source.on_phase as f64
 }
 
-/// Returns true if the phases agree as closely as only those of a clock with long steps, which makes any stalls look
-/// periodic.
+/// Returns true if the phases agree too closely for real stalls. Only a clock with long steps does that; it makes any
+/// stalls look periodic.
 fn is_standing_clock(tracks: &[Track], fold: &Fold) -> bool {
     let cycles: f64 = tracks.iter().map(|track| track.length_s * fold.hertz).sum();
     fold.typical_deviation(tracks) / fold.hertz < STANDING_CLOCK_S && (fold.on_phase(tracks) as f64) < FULL * cycles

@@ -126,9 +126,9 @@ pub struct Moment {
     pub at_s: f64,
     /// Output of the metrics' source; empty if there is none.
     pub text: String,
-    /// The cpu time of all threads so far, in seconds.
+    /// The cpu time of all threads up to then, in seconds.
     pub cpu_s: f64,
-    /// Waiting time of all threads for a cpu so far, in seconds.
+    /// Waiting time of all threads for a cpu up to then, in seconds.
     pub waited_s: f64,
 }
 

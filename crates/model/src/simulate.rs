@@ -90,8 +90,7 @@ impl Weather {
     }
 }
 
-/// Simulates a survey of a machine whose cpus have the properties of `truth`: `rounds` rounds, each in fresh random
-/// order.
+/// Simulates a survey of a machine with cpus as `truth` describes them: `rounds` rounds, each in fresh random order.
 pub fn survey(machine: Machine, rounds: u32, seed: u64, noise: Noise, truth: impl Fn(u32) -> Truth) -> Survey {
     let mut weather = Weather { noise, random: Random::new(seed), visits: 0, walk: 0.0, mode: 0.0 };
     let mut cpus: Vec<CpuObservation> = machine

@@ -76,7 +76,7 @@ struct MetricEntry {
 pub struct Installation {
     /// The command, with all known packages.
     pub command: String,
-    /// Programs whose packages are unknown.
+    /// Programs without a known package.
     pub unknown: Vec<String>,
 }
 

@@ -312,7 +312,7 @@ impl Workload {
 pub struct Metric {
     /// Its name: "wall time", or the user's.
     pub name: String,
-    /// The regular expression whose first group, or whole match, is the number; absent for the wall time in seconds.
+    /// A regular expression: its first group, or its whole match, is the number. Absent for the wall time in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
     /// True if a higher number is better.
@@ -458,7 +458,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Observed {
-    /// From the first instruction to the end of the last process, in seconds, for one run.
+    /// Time from the first instruction to the end of the last process, in seconds, for one run.
     pub wall_s: f64,
     /// Time computing in user mode, in seconds.
     pub user_s: f64,

@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the cause that an event belongs to, or `None` if it does not show who has the cpu.
+    /// Returns the cause that an event belongs to, or `None` if it does not show the use of the cpu.
     fn cause_of(&self, index: usize) -> Option<Cause> {
         let event = self.events[index];
         Some(match &event.what {

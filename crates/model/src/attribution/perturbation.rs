@@ -58,7 +58,7 @@ pub fn perturbation(visits: &[DividedVisit]) -> Option<Perturbation> {
 }
 
 /// Returns the lengths, in nanoseconds, of a visit's stalls on the phase of the timer's period that loses most time:
-/// the longest of each period. Other stalls may share the phase for a while, such as those of a host's timer of nearly
+/// the longest of each period. Other stalls may share the phase for a while, such as stalls of a host's timer of nearly
 /// the same rate; they are shorter.
 fn on_tick(visit: &DividedVisit, tick_ns: f64) -> Vec<f64> {
     let bin = |begin_ns: u64| ((begin_ns as f64 % tick_ns) / tick_ns * BINS as f64) as usize % BINS;

@@ -25,7 +25,7 @@ const MOST_NAMES: usize = 4_096;
 /// them.
 #[derive(Debug)]
 pub struct Follow {
-    /// The task whose children are the program's first tasks.
+    /// The parent of the program's first tasks.
     starter: Option<u32>,
     has_begun: bool,
     threads: BTreeMap<u32, Thread>,
@@ -150,7 +150,7 @@ impl Follow {
         if self.threads.contains_key(&parent) || self.starter == Some(parent) {
             self.adopt(child, name);
         } else {
-            // The child reuses the number of a former thread of the program whose end was lost.
+            // The child reuses the number of a former thread of the program, and the event of its end was lost.
             self.threads.remove(&child);
         }
     }

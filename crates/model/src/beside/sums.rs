@@ -11,8 +11,8 @@ use crate::histogram::Histogram;
 
 /// Number of longest interruptions to keep.
 const WORST: usize = 10;
-/// Beyond this number, tasks and senders are combined by name; beyond `MOST_NAMES` names, all further ones are
-/// combined.
+/// Maximum number of separate tasks or senders. Further ones are combined by name, and beyond `MOST_NAMES` names into
+/// one.
 const MOST_KEYS: usize = 1_000;
 const MOST_NAMES: usize = 1_500;
 
@@ -248,7 +248,7 @@ fn on_cpu((cpu, sum): (u32, CpuSum)) -> OnCpu {
     }
 }
 
-/// Merges senders whose names became known later with the same senders under their names.
+/// Merges unnamed senders with the same senders under their names, after these became known.
 fn senders(sums: BTreeMap<SentBy, u64>, name: impl Fn(u32) -> String) -> Vec<SentBy> {
     let mut named: BTreeMap<SentBy, u64> = BTreeMap::new();
     for (mut sender, count) in sums {

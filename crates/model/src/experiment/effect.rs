@@ -36,7 +36,7 @@ impl Estimate {
         Some(match question.what {
             What::Tail => {
                 let apart = costs.iter().filter(|[candidate, baseline]| candidate != baseline).count() as f64;
-                // One more, as no difference so far does not exclude one later.
+                // One more, as differences may still come.
                 Self { value: baseline - candidate, error: (apart + 1.0).sqrt() / costs.len() as f64 }
             }
             _ => {

@@ -89,7 +89,7 @@ impl Evidence {
         &self.below
     }
 
-    /// Takes a block's outcome into account; returns true if the two runs are so far apart that they were clamped.
+    /// Takes a block's outcome into account; returns true if the distance of the two runs was clamped.
     pub fn add(&mut self, outcome: &Outcome) -> bool {
         if self.question.what != What::Typical {
             if let Some(block) = self.question.bounded(outcome, self.theta) {
@@ -116,7 +116,7 @@ impl Evidence {
         if half == 0.0 { 0.0 } else { (half / scale).clamp(-CLAMP, CLAMP) }
     }
 
-    /// Adds a half range and returns the median of all so far.
+    /// Adds a half range and returns the median of all.
     fn scale(&mut self, half_range: f64) -> f64 {
         let place = self.half_ranges.partition_point(|other| *other < half_range);
         self.half_ranges.insert(place, half_range);

@@ -33,12 +33,12 @@ impl Race {
             || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
     }
 
-    /// Returns the winner so far: of the proven candidates within the margin of the best, the first.
+    /// Returns the present winner: of the proven candidates within the margin of the best, the first.
     pub fn winner(&self) -> Option<usize> {
         winner(self)
     }
 
-    /// Returns the state so far. It searches for intervals, so it costs more than [`Race::add`].
+    /// Returns the present state. It searches for intervals, so it costs more than [`Race::add`].
     pub fn standing(&self) -> Standing {
         let checks = checks(self);
         let mut arms = vec![baseline(self)];
@@ -70,13 +70,13 @@ impl Race {
     }
 }
 
-/// Returns the winner so far: of the proven candidates within the margin of the best, the first.
+/// Returns the present winner: of the proven candidates within the margin of the best, the first.
 pub(super) fn winner(race: &Race) -> Option<usize> {
     best(race, ArmVerdict::Wins)
 }
 
-/// Returns the first of the arms with the wanted verdict whose estimates are within the margin of the best of them.
-/// Arms with a worse guard are excluded.
+/// Returns the first arm with the wanted verdict and an estimate within the margin of the best of these. Arms with a
+/// worse guard are excluded.
 fn best(race: &Race, wanted: ArmVerdict) -> Option<usize> {
     let estimate = |arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
     let is_barred = |arm: &Arm| matches!(arm.state, ArmState::Out { why: OutReason::GuardWorse, .. });

@@ -84,8 +84,8 @@ impl Race {
     }
 
     /// Returns the arms of the next block in fresh, uniformly random order: the baseline and every candidate that is
-    /// alive, once each. The order depends on the seed, the number of blocks so far, and the live candidates, so that a
-    /// stored experiment continues exactly. Empty if no candidate is alive.
+    /// alive, once each. The order depends on the seed, the number of earlier blocks, and the live candidates, so that
+    /// a stored experiment continues exactly. Empty if no candidate is alive.
     pub fn next_block(&self, seed: u64) -> Vec<usize> {
         shuffled(self.members(), seed, self.blocks)
     }
@@ -281,7 +281,7 @@ impl Baseline {
         self.failures >= MOST_BASELINE_FAILURES && f64::from(self.failures) >= FAILING * f64::from(self.runs)
     }
 
-    /// Returns the median so far; `None` after few runs.
+    /// Returns the present median; `None` after few runs.
     fn usual(&self) -> Option<f64> {
         (self.values.len() >= FIRST_USUAL).then(|| median(&self.values))
     }

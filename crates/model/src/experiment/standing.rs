@@ -1,4 +1,4 @@
-//! State of an experiment so far: the verdict, each arm's part in it, and the checks on the experiment itself.
+//! State of an experiment: the verdict, each arm's part in it, and the checks on the experiment itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,12 @@ use crate::quantity::QuotedQuantity;
 /// Number of robust standard errors from zero at which a difference is likely.
 const LIKELY_ERRORS: f64 = 2.0;
 
-/// State of an experiment so far.
+/// State of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     /// The answer.
     pub verdict: Verdict,
-    /// The questions whose answers contradict the winner: people must weigh them.
+    /// The questions with answers that contradict the winner: people must weigh them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradicted_by: Vec<What>,
     /// All arms; the baseline is the first.
@@ -24,9 +24,9 @@ pub struct Standing {
     pub guards: Vec<GuardStanding>,
     /// The checks on the experiment itself.
     pub checks: Checks,
-    /// Blocks so far, including unfinished ones.
+    /// Number of blocks, including unfinished ones.
     pub blocks: u32,
-    /// Runs so far, including failed ones.
+    /// Number of runs, including failed ones.
     pub runs: u32,
 }
 
@@ -47,7 +47,7 @@ pub enum Verdict {
     /// No candidate is better than the baseline by the margin or more: leave it to the operating system. Some may be
     /// worse; the arms say which.
     NoMaterialDifference,
-    /// Not known yet: leave it to the operating system.
+    /// Undecided: leave it to the operating system.
     Undecided {
         /// Approximate number of further runs that would decide it; absent if unknown.
         more_runs: Option<u32>,
@@ -80,7 +80,7 @@ pub enum Doubt {
         /// The value, with its line.
         run: QuotedQuantity,
     },
-    /// Values of the metric are so far apart, in runs that took about the same time, that one of them may be misread.
+    /// Values of the metric differ by a large factor in runs of about the same time: one of them may be misread.
     FarApartMetric {
         /// The greatest value as a multiple of the least.
         times: f64,
@@ -145,7 +145,7 @@ pub struct CarryOver {
 pub struct Checks {
     /// The arm with the strongest effect on the run that follows it; `None` before there are enough blocks.
     pub carry_over: Option<CarryOver>,
-    /// Pairs of a candidate's run and the baseline's so far apart that they were clamped. They count only up to the
+    /// Pairs of a candidate's run and the baseline's that were clamped for their distance. They count only up to the
     /// clamp.
     pub outliers: u32,
     /// Reasons for doubt that were found.
@@ -175,7 +175,7 @@ pub struct ArmStanding {
     pub e_not_better_by_margin: f64,
     /// The e-value against "worse by the margin or more"; decides at `1 / error rate`.
     pub e_not_worse_by_margin: f64,
-    /// Answers to every question, including the one that decides; the baseline has none.
+    /// Answers to every question, including the deciding one; the baseline has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answer>,
     /// Number of modes of its runs: 1 or 2. Drift makes modes, too.
@@ -246,7 +246,7 @@ pub enum AnswerVerdict {
 /// worse. For slow runs it is the difference of their shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
-    /// Hodges and Lehmann's estimate from the differences within blocks; for means and shares, their values so far.
+    /// Hodges and Lehmann's estimate from the differences within blocks; for means and shares, their present values.
     pub estimate: f64,
     /// The lower end: the truth is above it at all times with probability 1 - error rate; absent: none yet.
     pub low: Option<f64>,
@@ -278,9 +278,9 @@ pub enum ArmVerdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ArmState {
-    /// It is in the next block.
+    /// Still tried: it is in the next block.
     Alive,
-    /// It is not.
+    /// Removed from further blocks.
     Out {
         /// The block after which it went, counted from 1.
         block: u32,

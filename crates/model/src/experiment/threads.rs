@@ -144,8 +144,8 @@ impl Threads {
         self.members()
     }
 
-    /// Fits the law of scalability to the blocks so far: for the cells left to the operating system, or for pinned ones
-    /// if there are no others. Its intervals are bootstrapped, so this is the most expensive call here.
+    /// Fits the law of scalability to all blocks: for the cells left to the operating system, or for pinned ones if
+    /// there are no others. Its intervals are bootstrapped, so this is the most expensive call here.
     pub fn law(&self) -> Fit {
         let (counts, arms) = self.lawful();
         law(&counts, &self.throughputs(&arms))

@@ -41,7 +41,7 @@ pub enum Author {
     Unknown,
     /// A thread of the same process.
     Itself,
-    /// A process whose session has a terminal.
+    /// A process in a session with a terminal.
     Person {
         /// Its number and name.
         program: String,
@@ -91,7 +91,7 @@ pub struct Action {
     pub process: u32,
     /// The thread.
     pub thread: u32,
-    /// Start of the thread, to exclude another one that reuses its number.
+    /// Start of the thread, to exclude another thread that reuses its number.
     pub start_ticks: u64,
     /// The cpus that it gets; `None` to restore its original mask.
     pub cpus: Option<CpuSet>,

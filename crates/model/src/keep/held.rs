@@ -35,7 +35,7 @@ pub struct WaitingProcess {
     pub name: String,
     /// The rule, by its name.
     pub rule: String,
-    /// The user in whose share of the room it would count.
+    /// The user that its share of the room would be charged to.
     pub charged_to: ChargedUser,
     /// Number of its threads.
     pub threads: usize,
@@ -61,7 +61,7 @@ pub struct Held {
     pub name: String,
     /// The rule, by its name.
     pub rule: String,
-    /// The user in whose share of the room it counts.
+    /// The user that its share of the room is charged to.
     pub charged_to: ChargedUser,
     /// Begin of holding, as time since the keeper began.
     pub since: Duration,
@@ -131,7 +131,7 @@ impl Held {
         self.standing != Standing::Held
     }
 
-    /// Converts the state of an earlier keeper, whose times differ; `None` if the process was held.
+    /// Converts the state of an earlier keeper with other times; `None` if the process was held.
     pub(super) fn of_earlier(self) -> Option<Self> {
         let Standing::Left(because) = &self.standing else { return None };
         let what = format!("an earlier {}: {}", suggested_command::keep_run().mention(), because.sentence());

@@ -175,7 +175,8 @@ impl Keeper {
         }
     }
 
-    /// Takes room for a process from those that have more than their share; returns what these get back, or `None` if it has no room.
+    /// Takes room for a process from processes with more than their share; returns what these get back, or `None` if it
+    /// has no room.
     fn make_room(&mut self, process: &Process, held: &Held, now: Duration) -> Option<Vec<Action>> {
         let displaced = self.room.claims_displaced_by(&held.claim(process.id, process.threads.len()))?;
         let mut actions = Vec::new();

@@ -23,7 +23,7 @@ pub struct Process {
     pub argv: Vec<String>,
     /// Its user by name, or by number if it has no name.
     pub user: String,
-    /// The user in whose share of the room for held threads it counts.
+    /// The user that its share of the room for held threads is charged to.
     pub charged_to: ChargedUser,
     /// The systemd unit that it belongs to, if any.
     pub unit: Option<String>,

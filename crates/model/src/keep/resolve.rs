@@ -64,7 +64,8 @@ impl ResolvedRule {
         !self.rule.disabled && !is_given_up
     }
 
-    /// Returns the cpus of a thread by its name. Threads whose own cpus are not available here get all of the rule's.
+    /// Returns the cpus of a thread by its name. If the thread's own cpus are not available here, it gets all of the
+    /// rule's.
     pub fn cpus_of(&self, thread: &str) -> &CpuSet {
         let own = self.threads.iter().find(|(name, _)| name.matches(thread)).map(|(_, cpus)| cpus);
         own.filter(|cpus| !cpus.is_empty()).unwrap_or(&self.cpus)

@@ -81,7 +81,7 @@ pub struct Match {
     /// The file that it executes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exe: Option<Glob>,
-    /// Any of its arguments: for interpreters and Wine, whose file is not specific.
+    /// Any of its arguments: for interpreters and Wine, since their file is not specific.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argv: Option<Glob>,
     /// Its user, by name.
@@ -216,7 +216,7 @@ pub struct ThreadRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {
-    /// None: each thread is placed once.
+    /// Each thread is placed once, and later changes are left alone.
     Once,
     /// Masks within the rule's cpus are left alone.
     #[default]

@@ -36,7 +36,7 @@ pub struct LinkConclusions {
     /// SMT siblings according to the costs, if the machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<GroupLevel>,
-    /// Cpus whose communication among themselves costs more than with any others, such as efficiency cores of one
+    /// Cpus with higher communication costs among themselves than with any others, such as efficiency cores of one
     /// cluster; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dear: Option<GroupLevel>,
@@ -77,7 +77,7 @@ pub struct CostClass {
     /// Number of predicted pairs.
     #[serde(default)]
     pub predicted: u64,
-    /// The median, in nanoseconds. For other pairs whose two ways differ more than twice, each way counts half.
+    /// The median, in nanoseconds. For other pairs with ways that differ more than twice, each way counts half.
     pub median_ns: f64,
     /// The 95 % interval of the median; absent if fewer than six pairs were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

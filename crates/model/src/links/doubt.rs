@@ -52,7 +52,7 @@ impl Doubt {
     }
 }
 
-/// Returns the pairs of different cores whose cost contradicts the others, in rising order.
+/// Returns the pairs of different cores with a cost that contradicts the others, in rising order.
 pub fn doubts(matrix: &Matrix, is_core: impl Fn(usize, usize) -> bool) -> Vec<Doubt> {
     let places = matrix.len();
     // A cost can be too small only if it is the nearest of a cpu by far.

@@ -2,7 +2,7 @@
 //!
 //! Small machines are measured in full, one pair of cpus for each pair of cores. On larger ones every block (pairs of
 //! cores that are equal in the topology) gives a few random pairs. Uneven blocks are measured in full, and if
-//! predictions for held-out pairs are wrong, all blocks give more. A large machine whose topology shows no groups is
+//! predictions for held-out pairs are wrong, all blocks give more. A large machine without groups in its topology is
 //! searched for them first: from one cpu to all others, then from one far from it, and so on.
 
 mod search;
@@ -26,7 +26,7 @@ const FULL_MESH_CORES: usize = 128;
 pub const PAIRS: usize = 2000;
 /// Number of first pairs of each block.
 const FIRST_PER_BLOCK: usize = 3;
-/// Maximum number of sibling pairs to measure: those of one relation are alike.
+/// Maximum number of sibling pairs to measure: pairs of one relation are alike.
 const SIBLINGS: usize = 32;
 /// Number of held-out pairs: this share of the others, within [`HELD_OUT`].
 const HELD_OUT_SHARE: f64 = 0.1;
@@ -86,7 +86,7 @@ enum Stage {
     Done,
 }
 
-/// The exploration of a machine; returns batches of pairs, each chosen from the costs so far.
+/// The exploration of a machine; returns batches of pairs, each chosen from the known costs.
 #[derive(Debug)]
 pub struct Explorer {
     structure: Structure,
@@ -135,7 +135,7 @@ impl Explorer {
         &self.structure
     }
 
-    /// Returns the pairs to measure next, or `None` when there are enough. `costs` holds the costs so far, including
+    /// Returns the pairs to measure next, or `None` when there are enough. `costs` holds the known costs, including
     /// held-out pairs.
     pub fn next(&mut self, costs: &Matrix) -> Option<Vec<Wish>> {
         loop {
@@ -281,8 +281,8 @@ impl Explorer {
         chosen.into_iter().map(|(a, b)| self.between(a, b)).collect()
     }
 
-    /// Returns the requested pairs of cores. A held-out pair counts only if its cores have no other threads: measured
-    /// through these, it would be predicted differently from all others.
+    /// Returns the requested pairs of cores. A held-out pair counts only if its cores have no other threads: otherwise
+    /// these may be measured, and it is predicted like all others.
     fn cores_wished(&self) -> BTreeSet<(usize, usize)> {
         let held_out: BTreeSet<_> = self.held_out.iter().collect();
         let has_siblings = |place: usize| self.structure.cores[self.structure.core(place)].len() > 1;
@@ -355,8 +355,7 @@ impl Explorer {
         self.wish(left, false)
     }
 
-    /// Returns the structure of the cpus, divided by the groups in the costs so far, with which the map will be
-    /// predicted.
+    /// Returns the structure of the cpus, divided by the groups in the known costs; the map will be predicted with it.
     fn with_hidden_groups(&self, measured: &[Measured]) -> Structure {
         let mut structure = self.structure.clone();
         if self.searched().is_empty() {
@@ -441,7 +440,8 @@ impl Explorer {
     }
 }
 
-/// Returns blocks whose measured pairs differ by more than the allowed error of a prediction, the most uneven first.
+/// Returns blocks with measured pairs that differ by more than the allowed error of a prediction, the most uneven
+/// first.
 fn uneven(structure: &Structure, predictor: &Predictor<'_>, measured: &[Measured]) -> Vec<Block> {
     let mut ratios = BTreeMap::<Block, Vec<f64>>::new();
     for &(i, j, cost) in measured {

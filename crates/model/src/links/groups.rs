@@ -2,8 +2,8 @@
 //!
 //! Average linkage gives nested candidates. A candidate counts if each of its groups costs clearly less inside than to
 //! its nearest neighbour, and nearly all pairs lie on the right side of the middle of that step. Distance on a mesh
-//! also makes near and far, but the neighbours of a cpu are not near each other there, so that many pairs lie on the
-//! wrong side and no candidate counts.
+//! also makes near and far, but the neighbours of a cpu are not near each other there. So many pairs lie on the wrong
+//! side, and no candidate counts.
 
 mod hidden;
 mod linkage;
@@ -30,7 +30,7 @@ const MERGE_STEP: f64 = 1.1;
 /// to 9.
 const SIBLINGS_STEP: f64 = 2.05;
 /// Maximum median difference of two siblings' costs to a third cpu, for which they are one core. In published matrices
-/// those of siblings differ by 1 to 3 %, those of two cores of a module by 16 %.
+/// costs of siblings differ by 1 to 3 %, costs of two cores of a module by 16 %.
 const SIBLINGS_ALIKE: f64 = 0.08;
 /// Minimum share of groups of two, if they are siblings: some may be disturbed.
 const SIBLINGS_SHARE: f64 = 0.8;
@@ -121,7 +121,7 @@ impl Hierarchy {
 }
 
 /// Finds groups of cpus with larger costs among themselves than with any others, such as efficiency cores of one
-/// cluster, whose shared part is slow; an average over all pairs hides it. The rest are groups of one each.
+/// cluster, as their shared part is slow; an average over all pairs hides it. The rest are groups of one each.
 pub fn dear_groups(measured: &Matrix) -> Option<GroupLevel> {
     let mut turned = measured.clone();
     // Of two costs the cheaper counts: the pair can communicate at that cost.
@@ -278,7 +278,7 @@ impl GroupLevel {
     }
 
     /// Returns true if some groups of the inner level are joined and others stay. This is no level of the machine: a
-    /// socket whose lines all live on the other one has that shape. Single cpus do not count: a disturbed one must not
+    /// socket has that shape if its lines all live on the other one. Single cpus do not count: a disturbed one must not
     /// hide the groups of all others.
     fn leaves_out_some_of(&self, inner: &Self) -> bool {
         self.parts(inner).any(|parts| matches!(parts[..], [size] if size > 1))

@@ -85,7 +85,7 @@ impl LinkMap {
     }
 }
 
-/// Unit of a map's numbers. Fields whose names end in `_ns` hold cycles if the unit is cycles.
+/// Unit of a map's numbers. Fields with names in `_ns` hold cycles if the unit is cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {

@@ -11,7 +11,7 @@ use super::pair::two_costs;
 ///
 /// A copy takes no memory until it is changed: one of 4,096 cpus has 128 MiB.
 ///
-/// Row `i`, column `j` is the cost with `i` as the first cpu: the one that owns the memory, begins, and takes the time.
+/// Row `i`, column `j` is the cost with `i` as the first cpu, which owns the memory, begins, and takes the time.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     cpus: Vec<u32>,
@@ -80,8 +80,8 @@ impl Matrix {
         two_costs(self.way(i, j), self.way(j, i))
     }
 
-    /// Returns the cost of a pair: the mean of both ways, or the one that is known. Groups and predictions use it;
-    /// summaries check [`Self::two_costs`] first.
+    /// Returns the cost of a pair: the mean of both ways, or the known one. Groups and predictions use it; summaries
+    /// check [`Self::two_costs`] first.
     pub fn cost(&self, i: usize, j: usize) -> f64 {
         match (self.way(i, j), self.way(j, i)) {
             (there, back) if back.is_nan() => there,

@@ -115,8 +115,8 @@ impl Pair {
         }
     }
 
-    /// Returns the pair's cost, one way, in nanoseconds: the mean of both ways, or the one that was visited; NaN
-    /// without a visit.
+    /// Returns the pair's cost, one way, in nanoseconds: the mean of both ways, or the visited one; NaN without a
+    /// visit.
     pub fn one_way_ns(&self) -> f64 {
         match (self.from_a_ns(), self.from_b_ns()) {
             (there, back) if back.is_nan() => there,

@@ -1,10 +1,10 @@
 //! Prediction of the costs of unmeasured pairs from measured ones.
 //!
 //! The logarithm of a cost is that of its block (pairs of cores that are equal in the topology) plus an offset for each
-//! of the two cores, their distance from their cache's way out. Both are shrunk: the block towards the others of its
-//! relation in its packages, the core towards zero. Fewer measurements and a smaller variation shrink more, as in
-//! Searle, Casella and McCulloch, "Variance Components" (1992), chapter 7. Outliers count as much as values three
-//! deviations away (Huber 1964).
+//! of the two cores. The offset is the core's distance from its cache's way out. Both are shrunk: the block towards the
+//! others of its relation in its packages, the core towards zero. Fewer measurements and a smaller variation shrink
+//! more, as in Searle, Casella and McCulloch, "Variance Components" (1992), chapter 7. Outliers count as much as values
+//! three deviations away (Huber 1964).
 
 use std::collections::BTreeMap;
 

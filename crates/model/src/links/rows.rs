@@ -16,8 +16,8 @@ use super::map::{MOST_BYTES, Series};
 pub(super) struct Row {
     /// The lower cpu of all these pairs.
     a: u32,
-    /// The higher cpus, one for each pair. A number, as written by older versions of corewise, is one pair, whose
-    /// visits are the whole list.
+    /// The higher cpus, one for each pair. A number, as written by older versions of corewise, is one pair; its visits
+    /// are the whole list.
     b: Others,
     /// For each pair the visits begun by `a`, in order of time, in nanoseconds: a number, or a list unless there is
     /// exactly one.
@@ -115,7 +115,7 @@ fn bytes(pairs: &[Pair]) -> usize {
     pairs.iter().map(|pair| Pair::bytes(pair.visits_ns().len(), pair.back_ns().len())).sum()
 }
 
-/// A list whose elements each unfold into several; the memory of each addition is checked at once.
+/// A list of elements that each unfold into several; the memory of each addition is checked at once.
 struct Weighed<W, T> {
     unfold: fn(W, &mut Vec<T>) -> Result<(), &'static str>,
     bytes: fn(&[T]) -> usize,

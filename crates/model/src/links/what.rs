@@ -19,8 +19,8 @@ pub enum What {
     /// Half of a round trip over two lines, each written by one side (release) and read by the other (acquire), as in
     /// `c2clat`.
     Store,
-    /// From the sender's reading of the clock to the receiver's, for a message that lies in a line. Needs clocks that
-    /// agree, which is checked; the cost of reading the clock is included.
+    /// Time from the sender's reading of the clock to the receiver's, for a message that lies in a line. Needs clocks
+    /// that agree, which is checked; the cost of reading the clock is included.
     Oneway,
     /// One block written by the first and read by the second, a block at a time in turn; the time of one block.
     Bandwidth {
@@ -40,8 +40,8 @@ pub enum What {
         /// Layout of its slots.
         slots: Slots,
     },
-    /// From the write and the futex(2) wake of a sleeping thread to its answer's arrival at the waker, which sleeps likewise, halved:
-    /// a wake-up, the way out of sleep included.
+    /// Half of the time from the futex(2) wake of a sleeping thread, with the write before it, to the arrival of its
+    /// answer at the waker, which also sleeps. It is the time of a wake-up, including the way out of sleep.
     Wakeup,
 }
 

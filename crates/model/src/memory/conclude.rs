@@ -31,7 +31,7 @@ pub struct MemoryConclusions {
     pub held_out: Option<HeldOut>,
     /// Load curve of each node.
     pub loads: Vec<Load>,
-    /// True if the buffers were too small to be memory alone: latencies and bandwidths are partly those of caches.
+    /// True if the buffers were too small to be memory alone: latencies and bandwidths partly measure caches.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cache: bool,
     /// Findings, most important first.
@@ -59,7 +59,7 @@ pub struct Cost {
     /// The node that they are on; absent if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_node: Option<u32>,
-    /// The node whose memory it is.
+    /// The node with the memory.
     pub node: u32,
     /// The distance that the system reports; 10 is the own node.
     pub distance: u32,
@@ -92,7 +92,7 @@ pub struct Stream {
 /// Latency under load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
-    /// The cpu whose loads are timed.
+    /// The cpu with the timed loads.
     pub cpu: u32,
     /// The node.
     pub node: u32,

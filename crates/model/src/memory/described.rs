@@ -9,7 +9,7 @@ use corewise_machine::{CpuSet, Machine};
 use super::plan::{Seen, Visit, distance};
 use super::{Operation, Pages};
 
-/// Clock rate of all cores; the next is the factor for cores whose last-level cache is larger than others'.
+/// Clock rate of all cores; the next is the factor for cores with a larger last-level cache than others.
 const GIGAHERTZ: f64 = 4.0;
 const CLOCK_OF_LARGER: f64 = 0.92;
 /// Time of a load by the level of cache: the first, the second, the third and beyond.
@@ -41,12 +41,12 @@ pub struct Described {
 }
 
 impl Described {
-    /// Creates a machine whose visits take this long each.
+    /// Creates a machine with visits of this length.
     pub fn new(machine: Machine, visit: Duration, seed: u64) -> Self {
         Self { machine, random: Random::new(seed), visit, elapsed: Duration::ZERO }
     }
 
-    /// Returns the simulated duration of all visits so far.
+    /// Returns the simulated duration of all visits.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }

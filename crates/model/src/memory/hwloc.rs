@@ -126,7 +126,7 @@ impl Object {
         Self { kind, cpus, os_index: None, more: String::new(), nodes: Vec::new(), children: Vec::new() }
     }
 
-    /// Puts an object into the innermost one that contains its cpus. Objects that cut across others are left out, as in
+    /// Puts an object into the innermost object with its cpus. Objects that cut across others are left out, as in
     /// hwloc; a group that adds only its nodes gives them to the object with the same cpus.
     fn insert(&mut self, object: Self) {
         if object.kind == "Group" && object.cpus == self.cpus && self.nodes.is_empty() {
@@ -147,8 +147,8 @@ impl Object {
         self.children.sort_by_key(|child| child.cpus.lowest());
     }
 
-    /// Returns the nodes that are local to this object: those inside, or if there are none those of the object around
-    /// it.
+    /// Returns the nodes that are local to this object: the nodes inside, or without any, the nodes of the object
+    /// around it.
     fn local(&self, outer: &CpuSet) -> CpuSet {
         let mut own = CpuSet::new();
         self.inner_nodes(&mut own);

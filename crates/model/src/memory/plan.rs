@@ -63,7 +63,7 @@ pub enum Visit {
 }
 
 impl Visit {
-    /// Returns the node whose buffers it needs; working sets have a buffer of their own.
+    /// Returns the node of the buffers that it needs; working sets have a buffer of their own.
     pub const fn node(&self) -> Option<u32> {
         match self {
             Self::Step { .. } => None,
@@ -101,7 +101,7 @@ pub struct Plan {
     pub staircases: Vec<u32>,
     /// The working sets, rising.
     pub sizes_bytes: Vec<u64>,
-    /// Groups of cpus whose costs are measured.
+    /// Groups of cpus with costs to measure.
     pub initiators: Vec<Initiator>,
     /// The nodes with memory that may be used.
     pub nodes: Vec<u32>,
@@ -130,7 +130,7 @@ impl Plan {
         }
     }
 
-    /// Returns the node whose memory is nearest to an initiator by the system's distances: its own if that has memory.
+    /// Returns the node with the nearest memory to an initiator by the system's distances: its own if that has memory.
     pub fn nearest(&self, machine: &Machine, initiator: &Initiator) -> u32 {
         let distance = |node: &u32| distance(machine, initiator.node, *node);
         self.nodes.iter().copied().min_by_key(distance).unwrap_or(0)

@@ -18,7 +18,7 @@ const TAIL_OF_CORE: f64 = 20.0;
 const TAIL_S: f64 = 50e-6;
 /// Minimum extent of a window to either side, in seconds: the precision of a work loop.
 const NARROWEST_S: f64 = 1e-6;
-/// Shares of stalls tried for a visit's phase: the one that gathers most gives it.
+/// Shares of stalls tried for a visit's phase: the share that gathers most gives it.
 const GATHERED: [f64; 4] = [0.5, 0.35, 0.2, 0.1];
 /// Minimum number of stalls for a phase of a visit.
 const LEAST_STALLS: usize = 3;
@@ -268,7 +268,7 @@ fn common_frequency(pulses: &[Pulse], hertz: f64, hertz_error: f64) -> Option<f6
     (agreement >= LEAST_AGREEMENT && by_chance <= COHERENT_BY_CHANCE).then(|| fitted_to_pulses(pulses, hertz))
 }
 
-/// Refines a frequency by a fit to pulses, whose cycle numbers it determines; the search's steps are too coarse.
+/// Refines a frequency by a fit to pulses, with their cycle numbers at it; the search's steps are too coarse.
 fn fitted_to_pulses(pulses: &[Pulse], hertz: f64) -> f64 {
     let (phase, _) = agreement(pulses, hertz);
     let first = pulses.iter().map(|pulse| pulse.time_s).fold(f64::INFINITY, f64::min);

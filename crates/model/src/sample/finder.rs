@@ -46,7 +46,7 @@ impl Finder {
         Self::for_metric("", pattern)
     }
 
-    /// Creates a finder for a metric, whose name may contain the unit of its numbers.
+    /// Creates a finder for a metric. The metric's name may contain the unit of its numbers.
     ///
     /// # Errors
     /// If the expression is invalid or too large.

@@ -27,7 +27,7 @@ pub struct LineSearch {
 pub struct SearchEnded;
 
 impl LineSearch {
-    /// Compiles the expression of a metric, whose name may contain the unit of its numbers.
+    /// Compiles the expression of a metric. The metric's name may contain the unit of its numbers.
     ///
     /// # Errors
     /// If the expression is invalid or too large.

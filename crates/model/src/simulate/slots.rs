@@ -150,7 +150,7 @@ pub fn slots(world: &World, seed: u64, policy: &Policy, most_blocks: u32, stretc
     })
 }
 
-/// Lengthens a world's slots to a stretch of them, whose first part does not count.
+/// Lengthens a world's slots to a stretch of them; its first part does not count.
 fn stretched(world: &World, stretch: Option<Stretch>) -> World {
     let Some(stretch) = stretch else { return world.clone() };
     let [skipped, counted] =

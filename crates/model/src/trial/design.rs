@@ -10,7 +10,7 @@ use crate::experiment::{
     ThreadsStanding, Verdict,
 };
 
-/// Decides the next runs, and evaluates the runs so far.
+/// Decides the next runs, and evaluates all runs.
 #[derive(Clone, Debug)]
 pub struct Design {
     question: Question,
@@ -108,7 +108,7 @@ impl Design {
         }
     }
 
-    /// Returns the number of blocks so far.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> u32 {
         self.blocks
     }
@@ -132,7 +132,7 @@ impl Design {
         }
     }
 
-    /// Returns the state so far; for numbers of threads, the first question's answer, and [`Design::threads`] has the
+    /// Returns the present state; for numbers of threads, the first question's answer, and [`Design::threads`] has the
     /// others.
     pub fn standing(&self) -> Standing {
         match &self.question {

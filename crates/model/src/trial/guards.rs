@@ -4,7 +4,7 @@
 use super::{Metric, Trial, block_of};
 use crate::experiment::{Evidence, GuardStanding, GuardVerdict, Outcome, Policy, Question, closed, effect};
 
-/// Evidence of the blocks so far about every guard on every candidate.
+/// Evidence about every guard on every candidate.
 #[derive(Clone, Debug)]
 pub(super) struct Guards {
     policy: Policy,

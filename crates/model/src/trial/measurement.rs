@@ -16,7 +16,7 @@ const MAX_COMPARED: usize = 50;
 /// Largest ratio of two wall times that count as equal.
 const EQUAL_TIMES: f64 = 2.0;
 
-/// The values so far, with their lines.
+/// The values, with their lines.
 #[derive(Clone, Debug)]
 pub(super) struct MeasurementCheck {
     is_wall_time: bool,

@@ -30,9 +30,9 @@ pub fn usual_repeats(run: Duration) -> u32 {
     ((SHORTEST_TRIAL.as_secs_f64() / run.as_secs_f64()).ceil() as u32).clamp(1, MOST_REPEATS)
 }
 
-/// Returns the number of runs in the next trials, from the latest run of each placement and the number so far.
+/// Returns the number of runs in the next trials, from the latest run of each placement and the present number.
 ///
-/// The number so far stays if it is within a factor of two, so that noise does not change it from block to block.
+/// The present number stays if it is within a factor of two, so that noise does not change it from block to block.
 pub fn revise_repeats(latest: &[Duration], before: Option<u32>) -> u32 {
     let (Some(shortest), Some(longest)) = (latest.iter().min(), latest.iter().max()) else {
         return before.unwrap_or(1);

@@ -4,7 +4,7 @@ use super::{Experiment, Outcome, Trial, Workload};
 use crate::quantity::{QuantityUnit, UnitChange};
 use crate::sample::MetricReading;
 
-/// The units of an experiment's metric and of its guards: those of the first values.
+/// The units of an experiment's metric and of its guards: the units of the first values.
 #[derive(Clone, Debug)]
 pub struct UnitLedger {
     /// Names for messages: "its metric p99", "its guard errors".

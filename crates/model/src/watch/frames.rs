@@ -23,7 +23,7 @@ struct Before {
 }
 
 impl Frames {
-    /// Creates a converter for a machine whose cpus have these [speeds](crate::worth::speeds).
+    /// Creates a converter for a machine with these [speeds](crate::worth::speeds).
     pub fn new(machine: &Machine, speeds: Vec<Speed>) -> Self {
         Self { board: Board::new(machine, speeds), before: None }
     }
@@ -70,7 +70,7 @@ fn cpus_now(records: &[Record], look: &Look, has_shares: bool) -> Vec<CpuNow> {
     online
         .map(|(cpu, record)| CpuNow {
             cpu,
-            // A cpu whose counters have not moved yet has no known shares.
+            // The shares of a cpu are unknown until its counters move.
             shares: (has_shares && record.confidence > 0).then(|| shares(record)),
             clock_mhz: look.clocks_mhz.get(cpu as usize).copied().flatten(),
             interrupts_per_s: struck(cpu),

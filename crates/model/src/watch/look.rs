@@ -24,7 +24,7 @@ pub struct Look {
     pub tasks: Option<Tasks>,
     /// Reason why they are not available.
     pub why_no_events: String,
-    /// What rules hold.
+    /// Threads and cpus held by rules.
     pub holds: Holds,
     /// The numbers of the watcher's own threads.
     pub own: Vec<u32>,

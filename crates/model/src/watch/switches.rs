@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use corewise_machine::event::{Event, What};
 
-/// Maximum number of tasks whose last cpu is remembered; beyond it all are forgotten, and the next move of each is not
-/// counted.
+/// Maximum number of tasks to remember with their last cpu; beyond it all are forgotten, and the next move of each is
+/// not counted.
 const MOST_TASKS: usize = 1 << 16;
 
 /// Activity of tasks between two looks.

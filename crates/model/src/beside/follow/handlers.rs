@@ -76,7 +76,7 @@ impl Follow {
         Cause::Interrupt { source, detail }
     }
 
-    /// Begins an interruption of a thread, or continues the one that has just paused.
+    /// Begins an interruption of a thread, or continues one after a short pause.
     pub(super) fn begin_interruption(&mut self, task: u32, cpu: u32, at_ns: u64) {
         let Some(thread) = self.threads.get_mut(&task) else { return };
         match &mut thread.making {

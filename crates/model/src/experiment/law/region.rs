@@ -12,11 +12,11 @@ const NOTHING: f64 = 1e-9;
 const PARAMETERS: usize = 3;
 
 impl Pairs {
-    /// Returns the boundary of the region of laws whose sum of squares is at most `1 + t² / f` times the least, in all
+    /// Returns the boundary of the region of laws with a sum of squares of at most `1 + t² / f` times the least, in all
     /// directions. `f` is the number of counts beyond the parameters, `t` Student's two-sided 5 % point. The range of a
-    /// function of the parameters within the region is its 95 % interval, if each count has an error of its own, of the
-    /// same spread for all (Bates and Watts, "Nonlinear Regression Analysis and Its Applications", 1988, profile t).
-    /// Empty if there are not enough counts.
+    /// function of the parameters within the region is its 95 % interval, if all counts have errors of the same spread
+    /// (Bates and Watts, "Nonlinear Regression Analysis and Its Applications", 1988, profile t). Empty if there are not
+    /// enough counts.
     pub(super) fn region(&self, blocks: &[usize], best: &Parameters) -> Vec<Parameters> {
         let points = self.points(blocks);
         let Some(free) = self.counts_in(blocks).checked_sub(PARAMETERS).filter(|free| *free > 0) else {

@@ -8,7 +8,7 @@ use crate::experiment::carry_over::carry_over;
 use crate::experiment::{Checks, Doubt, MOST_FAILURES, Run, Standing, Verdict};
 use crate::stats::order::median;
 
-/// State of an experiment with numbers of threads so far.
+/// State of an experiment with numbers of threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadsStanding {
     /// Number of cpus that the operating system may choose from.
@@ -24,9 +24,9 @@ pub struct ThreadsStanding {
     pub cells: Vec<CellStanding>,
     /// The checks on the whole experiment. A doubt here applies to every verdict; arms have the experiment's numbers.
     pub checks: Checks,
-    /// Blocks so far, including unfinished ones.
+    /// Number of blocks, including unfinished ones.
     pub blocks: u32,
-    /// Runs so far, including failed ones.
+    /// Number of runs, including failed ones.
     pub runs: u32,
 }
 
@@ -102,7 +102,7 @@ impl ThreadsStanding {
 }
 
 impl Threads {
-    /// Returns the state so far, without the law.
+    /// Returns the present state, without the law.
     pub fn standing(&self) -> ThreadsStanding {
         let doubts = doubts(self);
         let of = |question: &Question| doubted(question.race.standing(), &doubts);

@@ -139,7 +139,7 @@ pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
     }
 }
 
-/// Advice about imported maps whose lines' location is unknown.
+/// Advice about imported maps with lines of unknown location.
 const HOME: &str = "The file does not say which. A tool that keeps its lines on one node shows this for two equal ones. Do not place threads by \
     it before you have measured this machine";
 
@@ -257,7 +257,7 @@ fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusi
     });
 }
 
-/// Finds cores whose communication among themselves costs more than with any others.
+/// Finds cores with higher communication costs among themselves than with any others.
 fn dear_among_themselves(dear: &GroupLevel, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
     let (own, others) = (of(DEAR)?, of(INSIDE)?);

@@ -80,8 +80,8 @@ pub(super) fn classes(filled: &Filled, tiers: &Tiers) -> Vec<(usize, CostClass)>
         .collect()
 }
 
-/// Returns, for each tier most of whose measured pairs have two costs, the median ratios of the cheaper and of the
-/// dearer to their mean.
+/// Returns, for each tier with two costs for most measured pairs, the median ratios of the cheaper and of the dearer to
+/// their mean.
 fn two_costs_of_tiers(filled: &Filled, tiers: &Tiers) -> Vec<Option<[f64; 2]>> {
     let has_two = |(i, j, _): (usize, usize, f64)| filled.measured.two_costs(i, j).is_some();
     if !filled.measured.known().any(has_two) {

@@ -22,7 +22,7 @@ pub struct Tiers {
 
 /// The tier of SMT siblings.
 pub(super) const SAME_CORE: usize = 0;
-/// The tier of cores whose communication costs more among themselves than with any others.
+/// The tier of cores with higher communication costs among themselves than with any others.
 pub(super) const DEAR: usize = 1;
 /// The tier of cores of one group, or of all cores if there are no groups.
 pub(super) const INSIDE: usize = 2;
@@ -91,7 +91,7 @@ fn words(
     words
 }
 
-/// Returns the outermost level whose objects are these groups.
+/// Returns the outermost level that has these groups as objects.
 fn reported(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Option<Level> {
     let wanted: BTreeSet<&CpuSet> = groups.iter().collect();
     [Level::Package, Level::Node, Level::Die, Level::Llc, Level::Cluster].into_iter().find(|&level| {

@@ -17,14 +17,14 @@ pub enum Agreement {
     },
     /// Objects of a level are cut into several groups: the kernel does not report what divides them.
     Finer {
-        /// The innermost level whose objects are cut.
+        /// The innermost level with cut objects.
         level: Level,
         /// The objects that are cut, each with its groups.
         cut: Vec<(CpuSet, Vec<CpuSet>)>,
     },
     /// Each group is several objects of a level: communication between these costs no more than inside.
     Coarser {
-        /// The outermost level whose objects are joined.
+        /// The outermost level with joined objects.
         level: Level,
     },
     /// They cut across the levels that the kernel reports.

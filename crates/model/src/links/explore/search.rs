@@ -2,7 +2,7 @@
 //!
 //! A row of the map, from one core to all others, shows the core's group: the cores before the widest gap. Machines are
 //! numbered regularly, so the next group is guessed: the last one, moved to the first core without a group. That core
-//! is measured with the guessed ones, and with one core of each group so far; near cores belong together, even if the
+//! is measured with the guessed ones, and with one core of each known group; near cores belong together, even if the
 //! guess was wrong. Only if hardly any of the guessed cores are near does the core get a row of its own.
 
 use corewise_machine::random::Random;

@@ -10,8 +10,7 @@ use super::error::{ImportError, shown};
 /// The lines around the data that `c2clat -p` writes for gnuplot.
 const PLOT: (&str, &str) = ("$data << EOD", "EOD");
 
-/// Maximum number of cells read of a row: a name, the cells, an empty one after the last separator, and one that is too
-/// many.
+/// Maximum number of cells read of a row: a name, the cells, an empty one after the last separator, and a surplus one.
 const MOST_CELLS: usize = MAXIMUM_CPUS + 3;
 
 /// A row and its line number.

@@ -137,7 +137,7 @@ pub enum ImportError {
         /// The expected number.
         expected: usize,
     },
-    /// A matrix without names whose rows and columns differ in number.
+    /// A matrix without names, with different numbers of rows and columns.
     #[error(
         "the matrix has {rows} rows and {columns} columns, but needs one of each per cpu: it is cut off, or rows are \
             missing"

@@ -10,7 +10,7 @@ pub struct Found {
     pub collector: Collector,
     pub names_cpus: bool,
     pub in_cycles: bool,
-    /// Remarks of the reader, beyond those that follow from the numbers.
+    /// Remarks of the reader, beyond remarks that follow from the numbers.
     pub remarks: Vec<String>,
 }
 

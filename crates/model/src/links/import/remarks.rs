@@ -49,8 +49,8 @@ fn directions(links: &Links) -> Option<String> {
 /// Returns a remark if costs come in few steps that are wide for costs of that size.
 ///
 /// Both conditions are needed. The first, fewer different values than a fifth of the cells, also matches a large file
-/// of a fine clock, whose steps of 1 % are below the variation between runs. The second, wide steps, also matches a
-/// small file, whose few costs lie apart.
+/// of a fine clock, with steps of 1 % below the variation between runs. The second, wide steps, also matches a small
+/// file, as its few costs lie apart.
 fn coarse(links: &Links) -> Option<String> {
     let mut values: Vec<f64> =
         links.pairs.iter().flat_map(|pair| pair.visits_ns().iter().chain(pair.back_ns())).copied().collect();

@@ -72,7 +72,7 @@ fn measured(costs: &[Cost]) -> impl Iterator<Item = (&Cost, &Estimate)> {
     costs.iter().filter(|cost| !cost.predicted).filter_map(|cost| Some((cost, cost.huge_ns.as_ref()?)))
 }
 
-/// Compares cpus whose node has no memory with cpus whose node has some.
+/// Compares cpus without memory on their node with cpus that have some.
 fn without_memory(costs: &[Cost]) -> Option<Finding> {
     let has_own = |cost: &Cost| cost.own_node == Some(cost.node);
     let own = typical(measured(costs).filter(|(cost, _)| has_own(cost)).map(|(_, ns)| ns))?;
@@ -122,7 +122,7 @@ fn remote(costs: &[Cost]) -> Option<Result<Finding, String>> {
     Some(Ok(finding(cpus, statement, advice, Some(command), vec![effect])))
 }
 
-/// Finds nodes whose own cpus get less bandwidth from their memory than those of other nodes from theirs.
+/// Finds nodes with less bandwidth to their own cpus than other nodes have to theirs.
 fn lopsided(costs: &[Cost]) -> Vec<Finding> {
     let mut nodes: Vec<(u32, &Stream)> = Vec::new();
     for cost in costs.iter().filter(|cost| cost.own_node == Some(cost.node)) {

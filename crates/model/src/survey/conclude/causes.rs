@@ -41,7 +41,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
                 }
                 Cause::Periodic { rank } if is_named => {
                     let Some(period) = stalls.periods.get(usize::from(*rank)) else { continue };
-                    // Ticks of this system whose events were lost.
+                    // Ticks of this system with lost events.
                     if !surroundings.under_hypervisor && surroundings.is_own_tick(period.hertz) {
                         continue;
                     }
@@ -131,7 +131,7 @@ fn device(number: u32, name: &str, taken: &Taken, survey: &Survey) -> Finding {
     let statement = format!("{name} takes {}.", taken.words());
     let machine = &survey.machine;
     let usable = machine.online.difference(&machine.isolated).difference(&machine.nohz_full);
-    // Interrupts need some cpu: if they take time from all, only the one that loses most is spared.
+    // Interrupts need some cpu: if they take time from all, only the cpu with the largest loss is spared.
     let spared = [taken.cpus.clone(), CpuSet::of(taken.most.0)];
     match spared.into_iter().find(|spared| !usable.difference(spared).is_empty()) {
         Some(spared) => {

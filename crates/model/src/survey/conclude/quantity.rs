@@ -101,7 +101,7 @@ impl Quantity {
     }
 }
 
-/// Returns the groups of cpus to compare with each other: those of the same last-level cache and kind. If every cpu is
+/// Returns the groups of cpus to compare with each other, those of the same last-level cache and kind. If every cpu is
 /// alone in its cache, these are the cpus of one kind; if each is alone in its kind, all cpus. A cpu that is alone
 /// among groups has no peers. Cpus visited in less than half of the rounds, for example after going offline, are left
 /// out.
@@ -121,8 +121,8 @@ pub fn peer_groups(survey: &Survey) -> Vec<Vec<u32>> {
     finest.into_iter().find(|groups| !groups.is_empty()).unwrap_or_else(|| group(&|_| (None, None)))
 }
 
-/// Returns the interrupts per second over some visits to a cpu: the median over visits with counts, whose ratios
-/// [`test`] compares; NaN without any. A mean would follow one burst.
+/// Returns the interrupts per second over some visits to a cpu: the median over visits with counts, as [`test`]
+/// compares it; NaN without any. A mean would follow one burst.
 pub fn interrupts_per_second<'a>(rounds: impl IntoIterator<Item = &'a CpuRound>) -> f64 {
     let counted = rounds.into_iter().filter_map(|round| round.interrupts.as_ref());
     median(&counted.map(Counted::per_second).collect::<Vec<_>>())
@@ -180,7 +180,7 @@ impl Tested {
         })
     }
 
-    /// Returns the effect that is no finding and whose interval reaches farthest.
+    /// Returns the effect without a finding whose interval reaches farthest.
     fn farthest(&self) -> Option<&(usize, Effect)> {
         let rest = self.immaterial.iter().chain(self.alike.iter().filter(|_| self.alike.len() > 1));
         rest.max_by(|(_, a), (_, b)| a.beyond().total_cmp(&b.beyond()))

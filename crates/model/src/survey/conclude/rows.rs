@@ -15,7 +15,7 @@ use crate::survey::{CpuObservation, CpuRound, FrequencySource, Tail};
 const FEW_CPUS: usize = 16;
 /// Maximum number of rows: the tolerance is raised until it holds.
 const MOST_ROWS: usize = 28;
-/// Maximum number of last-level caches whose cpus never share rows across them.
+/// Maximum number of last-level caches that rows never cross.
 const FEW_LLCS: usize = 8;
 
 /// A table row: one cpu, or the medians of several.

@@ -153,7 +153,7 @@ fn guessed(names: &[u32]) -> String {
     format!("the first row and the first column are assumed to be the cpus' numbers: {names}")
 }
 
-/// A lower triangle whose last row is missing looks the same.
+/// A lower triangle without its last row looks the same.
 fn maybe_cut() -> String {
     "each row has one empty cell more than there are rows: assumed to be a separator at its end; otherwise the last \
         row is missing"
