@@ -1,6 +1,7 @@
 //! Quantities as programs print them: a number with its unit.
 //!
-//! A number without its unit cannot be compared: "1.02ms" and "994us" are 3 % apart. Two quantities are compared if one unit converts into the other.
+//! A number without its unit cannot be compared: "1.02ms" and "994us" are 3 % apart. Two quantities are compared if one
+//! unit converts into the other.
 
 mod duration;
 mod number;
