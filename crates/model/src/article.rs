@@ -1,4 +1,5 @@
-//! Experiments that published articles made, as files: what is run, on which kind of machine it can show something, and what to look at.
+//! Experiments from published articles, as files: the commands to run, the machines they need, and the result to
+//! expect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,17 +11,17 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Article {
-    /// Its name.
+    /// Name of the article.
     pub name: String,
-    /// What it asks.
+    /// The question it asks.
     pub question: String,
     /// The source: author, publication, machine.
     pub source: String,
-    /// What was published.
+    /// The published result.
     pub published: String,
-    /// What to look at here, and what that method could not see.
+    /// Advice on reading the result here, and the limits of the original method.
     pub look: String,
-    /// What is run, one after the other.
+    /// Commands to run, in this order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
@@ -29,23 +30,25 @@ pub struct Article {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What it shows.
+    /// Heading: the point that this step shows.
     pub title: String,
-    /// The words behind `corewise`. "{level}" and "{n}" in them are the level and the number that `shared` and `threads` ask for.
+    /// The words behind `corewise`. "{level}" and "{n}" stand for the level and the number that `shared` and `threads`
+    /// ask for.
     pub command: Vec<String>,
-    /// More words, before the first "--" or at the end, where there is time.
+    /// More words for a usual run, inserted before the first "--" or at the end.
     #[serde(default)]
     pub usual: Vec<String>,
-    /// More words in place of these, where there is not.
+    /// Words that replace `usual` in a quick run.
     #[serde(default)]
     pub quick: Vec<String>,
-    /// The levels of which the first is taken that has two objects or more with two cores or more each, or cores with two cpus.
+    /// Candidate levels: the first with at least two objects of two or more usable cores each is taken (for cores:
+    /// cpus).
     #[serde(default)]
     pub shared: Vec<Level>,
-    /// The step is made only where none of these levels has two objects or more with several parts each, as `shared` counts them.
+    /// Skips the step if one of these levels has at least two objects with several parts each, counted as in `shared`.
     #[serde(default)]
     pub without: Vec<Level>,
-    /// How many threads are to be placed: fewer where the machine has fewer objects of the level.
+    /// Number of threads to place, at most the number of objects of the level.
     pub threads: Option<usize>,
     /// Variables of the environment, with the same placeholders.
     #[serde(default)]
@@ -59,19 +62,19 @@ pub struct Line {
     pub words: Vec<String>,
     /// Variables of the environment.
     pub environment: BTreeMap<String, String>,
-    /// What was put in for the placeholders: "4 threads, packed or spread over clusters".
+    /// The values of the placeholders in words: "4 threads over 4 objects of the level cluster".
     pub remark: Option<String>,
 }
 
-/// Why a text is no article.
+/// Reasons to reject an article's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArticleError {
-    /// It is no TOML, or has keys or values that an article does not have.
+    /// The text is not TOML, or has unknown keys or invalid values.
     #[error("line {line}: {what}")]
     Text {
-        /// The line where it is, counted from 1.
+        /// The line of the error, counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// Description of the error.
         what: String,
     },
     /// A step cannot be run.
@@ -79,7 +82,7 @@ pub enum ArticleError {
     Step {
         /// Its title.
         title: String,
-        /// What is wrong with it.
+        /// Description of the error.
         what: String,
     },
 }
@@ -88,7 +91,7 @@ impl Article {
     /// Reads an article.
     ///
     /// # Errors
-    /// [`ArticleError`] where it is none.
+    /// [`ArticleError`] if the text is not a valid article.
     pub fn parse(text: &str) -> Result<Self, ArticleError> {
         let article: Self = toml::from_str(text).map_err(|error| ArticleError::Text {
             line: line_of(text, error.span().map_or(0, |span| span.start)),
@@ -114,10 +117,10 @@ impl Step {
         ((has("{level}") || has("{n}")) && self.shared.is_empty()).then(|| "{level} and {n} need `shared`".to_owned())
     }
 
-    /// What is run on a machine.
+    /// Returns the command line for a machine.
     ///
     /// # Errors
-    /// Why it cannot show anything there.
+    /// The reason why the step shows nothing on this machine.
     pub fn on(&self, machine: &Machine, quick: bool) -> Result<Line, String> {
         if let Some((level, objects)) = first_several(machine, &self.without) {
             return Err(format!(
@@ -149,13 +152,13 @@ impl Step {
     }
 }
 
-/// The first of some levels that has two objects or more with several parts, and how many it has.
+/// Returns the first level with at least two objects of several parts each, and their number.
 fn first_several(machine: &Machine, levels: &[Level]) -> Option<(Level, usize)> {
     let several = levels.iter().map(|&level| (level, several(machine, level)));
     several.into_iter().find(|(_, objects)| *objects >= 2)
 }
 
-/// How many objects of a level have two or more cores that may be used; of cores, cpus.
+/// Counts the objects of a level that have two or more usable cores (for cores: cpus).
 fn several(machine: &Machine, level: Level) -> usize {
     let inside = |cpu| if level == Level::Core { Some(cpu as usize) } else { machine.index_of(Level::Core, cpu) };
     let parts =
@@ -163,7 +166,7 @@ fn several(machine: &Machine, level: Level) -> usize {
     machine.objects(level).iter().filter(|object| parts(object) >= 2).count()
 }
 
-/// The articles that the program holds, by their names.
+/// Articles that are compiled into the program, by name.
 pub const BUILT_IN: [(&str, &str); 5] = [
     ("cpu0", include_str!("../../../articles/cpu0.toml")),
     ("modules", include_str!("../../../articles/modules.toml")),

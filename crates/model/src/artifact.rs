@@ -1,4 +1,4 @@
-//! What is kept: a value that says what was measured, on which machine, when, and in one line for lists.
+//! Stored values: each knows what was measured, on which machine, when, and a line for lists.
 
 mod number;
 
@@ -10,40 +10,40 @@ use serde::{Deserialize, Serialize};
 use crate::followed::Followed;
 pub(crate) use number::check_numbers;
 
-/// Anything measured that is stored: a survey, a map of links, an experiment. It holds what was observed; what that shows
-/// is computed anew each time. A new kind implements this trait, and store, lists and documents take it as it is.
+/// A measured result that is stored: a survey, a link map, an experiment. It holds observations; conclusions are
+/// computed anew each time. A new kind implements this trait; store, lists and documents then support it.
 pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
     /// One word for the kind, in the store and in lists: "survey".
     const KIND: &'static str;
-    /// The name of the kind's JSON documents, whose number rises where fields change their names: "corewise/survey/2".
+    /// The name of the kind's JSON documents: "corewise/survey/2". The number rises when fields are renamed.
     const SCHEMA: &'static str;
-    /// What it shows.
+    /// The conclusions that it leads to.
     type Conclusions: Serialize + JsonSchema;
 
-    /// What is wrong with one that comes from a file, if anything: what it shows can be computed of all others.
+    /// Checks an artifact that comes from a file, so that conclusions can be computed.
     ///
     /// # Errors
-    /// One sentence.
+    /// One sentence about the first problem.
     fn check(&self) -> Result<(), String>;
 
-    /// Where it comes from.
+    /// Returns its origin: machine, time, version, seed.
     fn origin(&self) -> Origin<'_>;
 
-    /// What it is of, in a few words for lists: "32 cpus, 24 rounds in 30 s".
+    /// Describes its contents in a few words for lists: "32 cpus, 24 rounds in 30 s".
     fn what(&self) -> String;
 
-    /// Computes what it shows.
+    /// Computes the conclusions.
     fn conclude(&self) -> Self::Conclusions;
 
-    /// The numbers of it that are followed over the history.
+    /// Returns the numbers to show as trends over the history.
     fn followed(&self) -> Vec<Followed>;
 
-    /// Whether another of its kind and machine, of which a list says this, is followed with it.
+    /// Returns true if another artifact of the same kind and machine, with this summary, belongs to the same trend.
     fn is_followed_with(&self, _other: &Summary) -> bool {
         true
     }
 
-    /// What a list says of it.
+    /// Returns its entry for lists.
     fn summary(&self) -> Summary {
         let Origin { machine, corewise, seed, partial, .. } = self.origin();
         Summary {
@@ -58,10 +58,10 @@ pub trait Artifact: Serialize + DeserializeOwned + JsonSchema {
     }
 }
 
-/// Where an artifact comes from.
+/// Origin of an artifact.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
-    /// The machine it was made on, with its environment ([`Machine::system`]); absent where nothing is known of it.
+    /// The machine it was made on, with its environment ([`Machine::system`]); `None` if unknown.
     pub machine: Option<&'a Machine>,
     /// The beginning, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: i64,
@@ -69,16 +69,16 @@ pub struct Origin<'a> {
     pub corewise: &'a str,
     /// The seed of the random orders.
     pub seed: u64,
-    /// Whether it was ended before its plan was.
+    /// True if it was ended before its plan was complete.
     pub partial: bool,
 }
 
-/// What a list says of an artifact.
+/// An artifact's entry in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// What it is of, in a few words: "32 cpus, 24 rounds in 30 s".
+    /// Its contents in a few words: "32 cpus, 24 rounds in 30 s".
     pub what: String,
-    /// Whether it was ended before its plan was.
+    /// True if it was ended before its plan was complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
     /// The processor's name.
@@ -96,7 +96,7 @@ pub struct Summary {
     pub seed: u64,
 }
 
-/// "1 cpu", "32 cpus".
+/// Formats a number with its unit: "1 cpu", "32 cpus".
 pub(crate) fn count(number: usize, unit: &str) -> String {
     format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }

@@ -1,8 +1,9 @@
-//! Who took the time of a stall: each is divided among causes to the nanosecond, and what no cause is known for says so.
+//! Attribution of stalls: the time of each is divided among causes to the nanosecond; a part without a known cause is
+//! marked as unknown.
 //!
-//! [`divide`] holds one visit's stalls against the kernel's events of that cpu; [`settle`] looks at all visits together: what is
-//! too long to be delivery, what a hypervisor took, what comes with a period. Nothing is thrown away on the way: the parts of a
-//! stall always add up to its length.
+//! [`divide`] compares one visit's stalls with the kernel's events of that cpu. [`settle`] looks at all visits
+//! together: parts too long to be delivery, time that a hypervisor took, periodic stalls. No time is dropped: the parts
+//! of a stall always add up to its length.
 
 mod divide;
 mod fence;
@@ -25,15 +26,15 @@ pub use summary::{CauseSummary, CpuStalls, Timeline};
 
 use crate::stall::Stall;
 
-/// Who took time.
+/// A cause of lost time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum Cause {
-    /// An interrupt, a soft one too.
+    /// An interrupt; soft interrupts are included.
     Interrupt {
-        /// Where it comes from.
+        /// Origin of the interrupt.
         source: Source,
-        /// A device's name, or the function that another cpu had called; empty where neither is known.
+        /// A device's name, or the function that another cpu had called; empty if neither is known.
         detail: String,
     },
     /// A non-maskable interrupt.
@@ -47,35 +48,35 @@ pub enum Cause {
     Task {
         /// Its name.
         name: String,
-        /// Its number in the system as a whole.
+        /// Thread id in the system's namespace.
         number: u32,
-        /// What it did, where it is a kernel worker; empty otherwise.
+        /// The work function of a kernel worker; empty otherwise.
         function: String,
     },
-    /// Another task ran; which is not known without the kernel's events.
+    /// Another task ran; its name is unknown without the kernel's events.
     OtherTask,
-    /// The thread was on the cpu and did not get on: an interrupt; which is not known without the kernel's events.
+    /// The thread was on the cpu and made no progress: an interrupt, unknown without the kernel's events.
     Interrupted,
     /// The hypervisor ran something else.
     Stolen,
-    /// It comes with a period, and the kernel of this system knows nothing of it.
+    /// A periodic cause outside this system's kernel.
     Periodic {
-        /// Which of the cpu's periods, from 0.
+        /// Index of the cpu's period, from 0.
         rank: u8,
     },
-    /// Nobody is known.
+    /// No cause is known.
     Unknown,
     /// The piece of work that was timed: no time was lost.
     Work,
 }
 
-/// What of a cause a part is.
+/// Phase of a cause that a part belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// Before the kernel's first event: the way into it.
     Delivery,
-    /// In a handler, or another task that runs.
+    /// In a handler, or while another task runs.
     Running,
     /// Between two events: from a handler to the scheduler, and the like.
     Between,
@@ -86,12 +87,12 @@ pub enum Phase {
 /// A part of a stall.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
-    /// Who took it.
+    /// The cause of this part.
     #[serde(flatten)]
     pub cause: Cause,
-    /// What of it.
+    /// The phase of that cause.
     pub phase: Phase,
-    /// How long, in nanoseconds.
+    /// Length in nanoseconds.
     pub length_ns: u64,
 }
 
@@ -102,22 +103,22 @@ pub struct Divided {
     pub stall: Stall,
     /// Its parts.
     pub parts: Vec<Part>,
-    /// Whether the kernel told of anything in it.
+    /// True if the kernel recorded events within the stall.
     pub has_events: bool,
 }
 
-/// A visit whose stalls are divided; its events are no longer needed.
+/// A visit with divided stalls; its events are no longer needed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DividedVisit {
     /// The cpu.
     pub cpu: u32,
-    /// Which round, from 0.
+    /// Index of the round, from 0.
     pub round: u32,
-    /// Whether the kernel's events were recorded meanwhile.
+    /// True if the kernel's events were recorded meanwhile.
     pub armed: bool,
-    /// When timing began, in nanoseconds of CLOCK_MONOTONIC_RAW.
+    /// Begin of timing, in nanoseconds of CLOCK_MONOTONIC_RAW.
     pub begin_ns: u64,
-    /// When it ended.
+    /// End of timing, on the same clock.
     pub end_ns: u64,
     /// The stalls.
     pub stalls: Vec<Divided>,
@@ -125,17 +126,17 @@ pub struct DividedVisit {
     pub not_kept: u64,
     /// Events that were lost because the buffers were full.
     pub events_lost: u64,
-    /// How often the cpu's own timer struck, and the time between two of them in the middle, in nanoseconds; 0 where none did.
+    /// Median time between two interrupts of the cpu's own timer, in nanoseconds; 0 if unknown.
     pub tick_ns: u64,
-    /// Who sent interrupts to this cpu.
+    /// Senders of interrupts to this cpu.
     pub senders: Vec<Sender>,
 }
 
-/// A stall of unknown cause is counted with the host if the host accounts for one part in so many of it.
+/// A stall of unknown cause is counted with the host if the host took at least 1/4 of it.
 const HOSTS_LEAST_PART: u64 = 4;
 
 impl Cause {
-    /// The plain name.
+    /// Returns the plain name.
     pub fn name(&self) -> String {
         match self {
             Self::Interrupt { source: Source::Device(number), detail } if !detail.is_empty() => {
@@ -157,21 +158,21 @@ impl Cause {
         }
     }
 
-    /// Whether the kernel's events name it.
+    /// Returns true if the kernel's events name the cause.
     pub const fn is_named(&self) -> bool {
         matches!(self, Self::Interrupt { .. } | Self::NonMaskable { .. } | Self::PageFault | Self::Task { .. })
     }
 
-    /// Whether another task ran.
+    /// Returns true if another task ran.
     pub const fn is_task(&self) -> bool {
         matches!(self, Self::Task { .. } | Self::OtherTask)
     }
 }
 
 impl Divided {
-    /// The cause that the stall is counted with: the other task that ran longest, if any did, since what woke it is its
-    /// doing; otherwise whoever took most of the time. A host that took the cpu away also takes time to do so, for which nobody
-    /// accounts: what would be unknown is its doing where it accounts for at least a quarter of the stall.
+    /// Returns the cause that the stall is counted with: the other task that ran longest, if any, since its wake-up is
+    /// its own doing. Otherwise it is the cause with the most time. Time around a host's preemption is often
+    /// unaccounted: unknown stalls count with the host if it accounts for at least a quarter.
     pub fn main(&self) -> &Cause {
         let sums = self.sums();
         let longest = |is_wanted: fn(&Cause) -> bool| {
@@ -188,7 +189,7 @@ impl Divided {
         }
     }
 
-    /// How long each cause took, phases together, in the order of their first part.
+    /// Sums the time by cause over all phases, in the order of first parts.
     pub fn sums(&self) -> Vec<(&Cause, u64)> {
         let mut sums: Vec<(&Cause, u64)> = Vec::new();
         for part in &self.parts {
@@ -200,7 +201,7 @@ impl Divided {
         sums
     }
 
-    /// How long the parts of a kind took.
+    /// Sums the time of the parts with a wanted cause, in nanoseconds.
     pub fn time_of(&self, is_wanted: impl Fn(&Cause) -> bool) -> u64 {
         self.parts.iter().filter(|part| is_wanted(&part.cause)).map(|part| part.length_ns).sum()
     }

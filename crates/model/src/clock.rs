@@ -10,7 +10,7 @@ pub struct Clock {
     pub source: String,
     /// The length of a tick in nanoseconds.
     pub nanoseconds_per_tick: f64,
-    /// What one reading costs, in nanoseconds (mean of many).
+    /// Mean time of one reading, in nanoseconds.
     pub reading_ns: f64,
     /// The smallest step between two different readings, in nanoseconds.
     pub step_ns: f64,

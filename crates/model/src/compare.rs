@@ -1,19 +1,19 @@
-//! What changed between two surveys: the machine, and those numbers that moved beyond their uncertainty.
+//! Differences between two surveys: facts of the machine, and numbers that moved beyond their uncertainty.
 //!
-//! Two surveys differ by more than the spread over the rounds within one: pages lie elsewhere, the machine is warmer, other
-//! programs run. A number therefore counts as changed only where the 99 % intervals of its median over the rounds, one
-//! from each survey, still do not overlap after the lower one was raised by two ratios:
+//! Two surveys differ by more than the spread over the rounds within one: pages lie elsewhere, the machine is warmer,
+//! other programs run. A number therefore counts as changed only if the 99 % intervals of its median over the rounds do
+//! not overlap after the lower one is raised by two ratios:
 //!
-//! - what is usual for the quantity ([`Quantity::least_ratio`], over [`Quantity::floor`]);
-//! - how far it drifted while it was surveyed ([`Estimate::drift`], the larger one of both surveys). A machine that changed
-//!   by a tenth within half a minute may do so between two surveys as well, and nothing was done to it.
+//! - the usual ratio for the quantity ([`Quantity::least_ratio`], over [`Quantity::floor`]);
+//! - its drift during the survey ([`Estimate::drift`], the larger one of both surveys). A machine that changed
+//! by a tenth within half a minute may also do so between two surveys, without any cause.
 //!
-//! The intervals are distribution-free ([`median_interval`]). Were rounds independent, a number that did not change by more
-//! than these ratios would be called changed once in 6,435 times for 8 rounds, and never more often than once in 3,700 for
-//! up to 200 rounds (by counting the orders in which the values of both can fall). Rounds do depend on each other; on
-//! simulated machines with noise that runs on from round to round, fewer than 1 in 400 numbers are wrongly called changed.
+//! The intervals are distribution-free ([`median_interval`]). If rounds were independent, an unchanged number would be
+//! called changed once in 6,435 times for 8 rounds, and at most once in 3,700 for up to 200 rounds. (This counts the
+//! orders of the values of both.) Rounds do depend on each other; on simulated machines with noise that persists
+//! between rounds, fewer than 1 in 400 numbers are wrongly called changed.
 //!
-//! Where a survey has too few rounds for an interval, nothing is claimed, and a gap says so.
+//! If a survey has too few rounds for an interval, no change is claimed, and a gap says so.
 
 mod cpus;
 mod links;
@@ -31,10 +31,10 @@ pub use surveys::compare;
 /// The confidence of each interval.
 pub const CONFIDENCE: f64 = 0.99;
 
-/// What changed between two surveys; empty lists where nothing did.
+/// Differences between two surveys; lists are empty if nothing changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// Whether the fingerprints are equal: the same processor with the same topology.
+    /// True if the fingerprints are equal: the same processor with the same topology.
     pub same_machine: bool,
     /// Cpus that are online in the later survey only.
     pub appeared: CpuSet,
@@ -42,46 +42,46 @@ pub struct Comparison {
     pub gone: CpuSet,
     /// Facts about machine, system and measurement that differ.
     pub facts: Vec<FactChange>,
-    /// Numbers that moved beyond their uncertainty and beyond what is usual, by quantity, then by cpu or relation.
+    /// Numbers that moved beyond their uncertainty and the usual ratio, by quantity, then by cpu or relation.
     pub numbers: Vec<NumberChange>,
-    /// How many numbers could be compared, changed or not.
+    /// Number of comparable numbers, changed or not.
     pub compared: u64,
     /// The quantities of these numbers.
     pub quantities: Vec<Quantity>,
-    /// What could not be compared, and why.
+    /// Comparisons that were not possible, with reasons.
     pub gaps: Vec<Gap>,
 }
 
 /// A fact that differs between two surveys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FactChange {
-    /// Which fact: "kernel", "microcode", "governor", "llcs", "L3 caches" and so on.
+    /// Name of the fact: "kernel", "microcode", "governor", "llcs", "L3 caches" and so on.
     pub what: String,
-    /// What the earlier survey says; absent where it says nothing.
+    /// The earlier survey's value; `None` if it has no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// What the later survey says; absent where it says nothing.
+    /// The later survey's value; `None` if it has no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 
-/// A number that moved beyond its uncertainty and beyond what is usual.
+/// A number that moved beyond its uncertainty and the usual ratio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NumberChange {
-    /// Which quantity; its unit is [`Quantity::unit`].
+    /// The quantity; its unit is [`Quantity::unit`].
     pub quantity: Quantity,
-    /// What it was measured on.
+    /// The cpu or links that were measured.
     pub subject: Subject,
     /// The earlier survey's value.
     pub before: Estimate,
     /// The later survey's value.
     pub after: Estimate,
-    /// The later median over the earlier; absent where one of them is zero.
+    /// The later median over the earlier; `None` if one of them is zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
 }
 
-/// What a number was measured on.
+/// The cpu or links that a number belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
@@ -109,13 +109,13 @@ pub enum Quantity {
     /// Interrupts of all sources, per second.
     #[serde(rename = "interrupt-rate")]
     InterruptRate,
-    /// What talking to another cpu costs, one way, in nanoseconds.
+    /// Cost of one-way communication with another cpu, in nanoseconds.
     #[serde(rename = "link-cost")]
     LinkCost,
 }
 
 impl Quantity {
-    /// What a person calls it.
+    /// Returns the name for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::P50 => "p50",
@@ -127,7 +127,7 @@ impl Quantity {
         }
     }
 
-    /// Its unit.
+    /// Returns its unit.
     pub const fn unit(self) -> &'static str {
         match self {
             Self::P50 | Self::P99_9 | Self::LinkCost => "ns",
@@ -137,12 +137,12 @@ impl Quantity {
         }
     }
 
-    /// The ratio up to which two surveys usually differ although nothing changed; only more counts as a change.
+    /// Returns the ratio up to which two surveys usually differ without any change; only more counts as a change.
     ///
     /// Clock rate and the work that follows it drift by a few percent with temperature and turbo budget: 5 %. A p99.9
-    /// rests on a few rare stalls: 25 %. The time lost to stalls rests on the same few, and on their length: half as much
-    /// again. Interrupts follow what other programs do: a factor of 2. The same link measured
-    /// by another process lies on other pages and comes out up to 15 % apart on a quiet machine: 15 %.
+    /// rests on a few rare stalls: 25 %. The time lost to stalls depends on the same few and on their length: 50 %.
+    /// Interrupts follow the activity of other programs: a factor of 2. The same link measured by another process lies
+    /// on other pages and comes out up to 15 % apart on a quiet machine: 15 %.
     pub const fn least_ratio(self) -> f64 {
         match self {
             Self::P50 | Self::Frequency => 1.05,
@@ -153,8 +153,8 @@ impl Quantity {
         }
     }
 
-    /// The least difference of the medians that counts as a change, in the quantity's unit. Ten interrupts per second
-    /// cost about one part in 50,000 of a cpu; a ratio of smaller rates says nothing.
+    /// Returns the smallest difference of the medians that counts as a change, in the quantity's unit. Ten interrupts
+    /// per second cost about one part in 50,000 of a cpu; a ratio of smaller rates is meaningless.
     pub const fn least_difference(self) -> f64 {
         match self {
             Self::InterruptRate => 10.0,
@@ -162,8 +162,8 @@ impl Quantity {
         }
     }
 
-    /// What is added to both sides before they are compared, in the quantity's unit. One part in 10,000 of the time
-    /// lost is as good as none, so that the ratio of smaller losses says nothing.
+    /// Returns the amount added to both sides before the comparison, in the quantity's unit. A loss of one part in
+    /// 10,000 of the time is negligible, so the ratio of smaller losses is meaningless.
     pub const fn floor(self) -> f64 {
         match self {
             Self::Lost => 0.01,
@@ -181,23 +181,24 @@ pub struct Estimate {
     pub low: f64,
     /// The upper end of its 99 % interval.
     pub high: f64,
-    /// How many rounds or visits it rests on.
+    /// Number of rounds or visits.
     pub count: u64,
-    /// How far it drifted during the survey: the greatest over the least of the medians of its quarters in order of time
-    /// (of its halves or thirds, where a quarter would have fewer than 4 rounds); 1 where it did not drift.
+    /// Drift during the survey: the greatest over the least of the medians of its quarters in order of time (of halves
+    /// or thirds, if a quarter would have fewer than 4 rounds); 1 without drift.
     pub drift: f64,
 }
 
 impl Estimate {
-    /// The estimate from values in order of time, absent for too few of them. `none` is added to all before they are
-    /// compared for drift: what is as good as nothing in this quantity.
+    /// Computes the estimate from values in order of time; `None` for too few of them. For drift, `none` is added to
+    /// all values: an amount that is negligible in this quantity.
     fn of(values: &[f64], none: f64) -> Option<Self> {
         let (low, high) = median_interval(values, CONFIDENCE)?;
         let drift = drift(values, none);
         Some(Self { median: median(values), low, high, count: values.len() as u64, drift })
     }
 
-    /// Whether the whole interval lies above another's, even when that is raised by a ratio; the floor is added to both.
+    /// Returns true if the whole interval lies above the other even after that is raised by `ratio`; the floor is added
+    /// to both.
     fn is_above(&self, other: &Self, ratio: f64, floor: f64) -> bool {
         self.low + floor > (other.high + floor) * ratio
     }
@@ -218,7 +219,7 @@ fn drift(values: &[f64], none: f64) -> f64 {
 }
 
 impl Comparison {
-    /// Whether nothing changed; what could not be compared may have.
+    /// Returns true if nothing comparable changed.
     pub fn is_empty(&self) -> bool {
         self.facts.is_empty() && self.numbers.is_empty() && self.appeared.is_empty() && self.gone.is_empty()
     }

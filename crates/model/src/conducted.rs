@@ -1,4 +1,4 @@
-//! An experiment as it is kept: with the trials that were made of it so far.
+//! A stored experiment, with its trials.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,23 +9,24 @@ use crate::followed::Followed;
 use crate::quantity::{QuantityUnit, QuotedQuantity};
 use crate::trial::{Experiment, ThreadsReport, Trial, Workload, boots, metric_units, standing, threads};
 
-/// Most trials of all placements, times those of the one that has most: what judging them takes grows like this.
+/// Upper limit on the number of trials times the largest number of trials of one placement: judging takes time in
+/// proportion.
 const MOST_WORK: usize = 50_000_000;
-/// Most guards, times trials.
+/// Upper limit on guards times trials.
 const MOST_GUARDED: usize = 200_000;
-/// Blocks that may have ended before their first trial, and have none.
+/// Maximum number of blocks without trials, ended before their first.
 const MOST_EMPTY_BLOCKS: usize = 1_000;
 
 /// An experiment and its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conducted {
-    /// What is tried, and how it is judged.
+    /// The workload, the placements and the policy.
     pub experiment: Experiment,
     /// The trials, in the order in which they were made.
     pub trials: Vec<Trial>,
 }
 
-/// What an experiment shows.
+/// Conclusions of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExperimentConclusions {
     /// The verdict, each placement's part in it, and the checks on the experiment itself.
@@ -34,33 +35,35 @@ pub struct ExperimentConclusions {
     pub unit: QuantityUnit,
     /// The units of the guards' values.
     pub guard_units: Vec<QuantityUnit>,
-    /// What the verdicts rest on, in the metric's own unit and as ratios; absent for numbers of threads, and where slow runs decide, which have no
-    /// ratio.
+    /// Numbers behind the verdicts, in the metric's own unit and as ratios; absent for numbers of threads, and if slow
+    /// runs decide, which have no ratio.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Numbers>,
-    /// What the trials show of numbers of threads, where these are what was tried.
+    /// Results for numbers of threads, if these were tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<ThreadsReport>,
 }
 
-/// What the verdicts rest on. The e-values of `standing` decide where they reach `e_value_needed`, the bounds here where they reach a margin.
+/// Numbers behind the verdicts. The e-values of `standing` decide when they reach `e_value_needed`, the bounds here
+/// when they reach a margin.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Numbers {
     /// The false-positive rate.
     pub error_rate: f64,
-    /// The e-value from which on something is proven: 1 / error rate.
+    /// The e-value that counts as proof: 1 / error rate.
     pub e_value_needed: f64,
-    /// The ratio from which on a difference matters: 1.03 for a margin of 3 %.
+    /// The smallest ratio that matters: 1.03 for a margin of 3 %.
     pub margin_ratio: f64,
-    /// The same of guards.
+    /// The same for guards.
     pub guard_margin_ratio: f64,
-    /// Over how many boots of the machine the runs were made; absent where that is not known.
+    /// Number of boots of the machine over which the runs were made; `None` if unknown.
     pub boots: Option<usize>,
     /// The arms, the baseline first.
     pub arms: Vec<ArmNumbers>,
 }
 
-/// What the verdict on one arm rests on. A ratio says how many times better than the baseline it is; below 1 it is worse.
+/// Numbers behind the verdict on one arm. A ratio is the arm's performance relative to the baseline; below 1 it is
+/// worse.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ArmNumbers {
     /// 0 is the baseline.
@@ -69,9 +72,9 @@ pub struct ArmNumbers {
     pub median: Option<f64>,
     /// The estimate; null for the baseline, and without blocks.
     pub ratio: Option<f64>,
-    /// Proven at the error rate: the ratio is at least this; null where more runs are needed.
+    /// Proven at the error rate: the ratio is at least this; null if more runs are needed.
     pub at_least: Option<f64>,
-    /// Proven at the error rate: the ratio is at most this; null where more runs are needed.
+    /// Proven at the error rate: the ratio is at most this; null if more runs are needed.
     pub at_most: Option<f64>,
     /// The verdict on it alone; null for the baseline.
     pub verdict: Option<ArmVerdict>,
@@ -100,7 +103,7 @@ impl Numbers {
 }
 
 impl From<Experiment> for Conducted {
-    /// An experiment before its first trial.
+    /// Creates an experiment before its first trial.
     fn from(experiment: Experiment) -> Self {
         Self { experiment, trials: Vec::new() }
     }
@@ -152,7 +155,8 @@ impl Artifact for Conducted {
         ExperimentConclusions { standing, unit, guard_units: units, numbers, threads }
     }
 
-    /// What each placement changes, with its any-time interval. Numbers of threads are not followed: which is best is no number of one of them.
+    /// Returns each placement's effect with its any-time interval. Numbers of threads have no trend: the best number is
+    /// not a value of one of them.
     fn followed(&self) -> Vec<Followed> {
         let Self { experiment, trials } = self;
         let what = experiment.policy.what;
@@ -176,7 +180,7 @@ impl Artifact for Conducted {
         if has_threads { Vec::new() } else { standing(experiment, trials).arms.iter().skip(1).filter_map(of).collect() }
     }
 
-    /// The same command.
+    /// Returns true for experiments with the same command.
     fn is_followed_with(&self, other: &Summary) -> bool {
         other.what == self.what()
     }

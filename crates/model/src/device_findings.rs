@@ -1,4 +1,4 @@
-//! What is worth changing about devices: interrupts far from their card, a node that may not be used, too few queues.
+//! Recommended changes for devices: interrupts far from their card, an unusable node, too few queues.
 
 use corewise_machine::device::{Near, near};
 use corewise_machine::facts::{Device, DeviceKind};
@@ -8,13 +8,13 @@ use corewise_machine::{CpuSet, Machine};
 use crate::finding::{Finding, Topic};
 use corewise_machine::suggested_command::{self, SuggestedCommand};
 
-/// The interrupts of a device.
+/// Returns the interrupts of a device.
 pub fn interrupts_of<'a>(device: &Device, all: &'a [DeviceInterrupt]) -> Vec<&'a DeviceInterrupt> {
     let is_its = |interrupt: &&DeviceInterrupt| device.address.is_some() && interrupt.device == device.address;
     all.iter().filter(is_its).collect()
 }
 
-/// What is worth changing, device by device. Nothing is said of a device of which nobody knows where it is.
+/// Returns recommended changes, device by device. A device of unknown location is skipped, except for its queues.
 pub fn findings(machine: &Machine, interrupts: &[DeviceInterrupt]) -> Vec<Finding> {
     let of_device = |device: &Device| {
         let near = near(device, machine);
@@ -29,8 +29,8 @@ fn finding(cpus: CpuSet, statement: String, advice: &str, command: Option<Sugges
     Finding { topic: Topic::Devices, cpus, statement, advice: advice.to_owned(), command, effects: Vec::new() }
 }
 
-/// Interrupts that can be moved and go to no cpu near the device. The queues that the kernel has spread serve every cpu, so that some of
-/// them are far is right.
+/// Finds movable interrupts that go to no cpu near the device. Queues spread by the kernel serve every cpu, so some of
+/// them are rightly far.
 fn far(device: &Device, near: &Near, interrupts: &[&DeviceInterrupt], machine: &Machine) -> Option<Finding> {
     if !near.is_known || near.cpus == machine.online {
         return None;
@@ -56,7 +56,7 @@ fn far(device: &Device, near: &Near, interrupts: &[&DeviceInterrupt], machine: &
     Some(finding(cpus, statement, "To see what moving them near it would change:", command))
 }
 
-/// A device near which this process may not run.
+/// Finds a device near which this process may not run.
 fn unusable(device: &Device, near: &Near, machine: &Machine) -> Option<Finding> {
     if !near.is_known || !near.cpus.is_disjoint(&machine.allowed) {
         return None;
@@ -70,7 +70,7 @@ fn unusable(device: &Device, near: &Near, machine: &Machine) -> Option<Finding> 
     Some(finding(cpus.clone(), statement, advice, None))
 }
 
-/// A device with fewer queues than there are last-level caches whose cpus may use it.
+/// Finds a device with fewer queues than there are last-level caches with allowed cpus.
 fn few(device: &Device, machine: &Machine) -> Option<Finding> {
     let queues = device.queues.filter(|queues| *queues > 0)? as usize;
     let llcs = machine.llcs.iter().filter(|llc| !llc.cpus.is_disjoint(&machine.allowed)).count();
@@ -93,7 +93,7 @@ fn few(device: &Device, machine: &Machine) -> Option<Finding> {
     Some(finding(machine.allowed.clone(), statement, advice, command))
 }
 
-/// What a shell takes for the device and nothing else: a network interface may be called almost anything.
+/// Returns the device's name if a shell takes it literally: a network interface may have almost any name.
 fn in_shell(device: &Device) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '@' | '-');
     Some(device.title()).filter(|title| title.chars().all(is_plain) && !title.starts_with('-'))

@@ -1,7 +1,7 @@
-//! Experiments: which placement of a program wins, judged from runs in randomised blocks, at any time.
+//! Experiments: finding the best placement of a program from runs in randomised blocks, at any time.
 //!
-//! A [`Race`] is fed one [`Block`] after the other and says at any time what they show ([`Race::standing`]). What is
-//! computed, and why it holds, is in docs/statistics.md, in formulas.
+//! A [`Race`] is fed one [`Block`] after the other and reports the state at any time ([`Race::standing`]). The formulas
+//! and their proofs are in docs/statistics.md.
 
 mod carry_over;
 mod effect;
@@ -39,21 +39,21 @@ pub use standing::{
 };
 pub use threads::{Cell, CellStanding, CountsStanding, PinnedStanding, Threads, ThreadsStanding, arrange};
 
-/// A candidate that failed this often, and more than twice as often as the baseline, is out, where nothing else is said.
+/// Default number of failures after which a candidate is out, if it failed more than twice as often as the baseline.
 pub const MOST_FAILURES: u32 = 2;
-/// A baseline that failed this often, and in at least this share of its runs, is a doubt. Two failures are a tenth of the first twenty
-/// runs too often where only one run in fifty fails.
+/// Minimum number of failures at which the baseline is a doubt, if they are at least the share [`FAILING`] of its runs.
+/// If one run in fifty fails, two failures among the first twenty runs are too likely.
 pub const MOST_BASELINE_FAILURES: u32 = 3;
-/// The share.
+/// Share of failed runs at which the baseline is a doubt.
 pub const FAILING: f64 = 0.1;
-/// The baseline's median counts as known from so many of its runs on.
+/// Number of runs from which the baseline's median counts as known.
 pub const FIRST_USUAL: usize = 4;
-/// The greedy search takes an arm out from this many blocks on.
+/// Number of blocks from which the greedy search removes arms.
 pub const FIRST_GREEDY_BLOCK: usize = 2;
-/// The same where a mean or slow runs decide: few blocks hold nothing of what is rare.
+/// The same if a mean or slow runs decide: few blocks contain no rare events.
 pub const FIRST_GREEDY_BLOCK_OF_RARE: usize = 4;
 
-/// How an experiment is judged.
+/// Rules by which an experiment is judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Policy {
@@ -63,19 +63,20 @@ pub struct Policy {
     pub margin: f64,
     /// The question that decides.
     pub what: What,
-    /// A run that costs more than so many times the baseline's median is slow; above 1.
+    /// A run is slow if it costs more than this multiple of the baseline's median; above 1.
     pub slow: f64,
-    /// In a mean, a run counts as so many times the baseline's median at most; above 1.
+    /// Upper limit of a run's cost in a mean, as a multiple of the baseline's median; above 1.
     pub cap: f64,
-    /// How much worse a guard may get: 0.1 is 10 %. A winner needs proof that no guard is worse by this.
+    /// Largest tolerated worsening of a guard: 0.1 is 10 %. A winner needs proof that no guard is worse by this.
     pub guard_margin: f64,
-    /// The experiment ends before it would make more runs than this; absent: it goes on until it is decided.
+    /// Maximum number of runs; absent: it goes on until it is decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_runs: Option<u32>,
     /// The experiment does not end, and no arm is removed except for failures, before this many blocks; 0 by default.
     #[serde(skip_serializing_if = "is_zero")]
     pub least_blocks: u32,
-    /// A candidate that failed this often, and more than twice as often as the baseline, is out; 2 by default.
+    /// Number of failures after which a candidate is out, if it failed more than twice as often as the baseline; 2 by
+    /// default.
     #[serde(skip_serializing_if = "is_usual")]
     pub most_failures: u32,
 }
@@ -97,18 +98,19 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The fewest blocks in which an interval of the mean effect over experiments has two ends, when so many arms share the error
-    /// rate; and one more, as the blocks seldom agree. The wealth of a bettor at most doubles with each.
+    /// Returns the fewest blocks after which an interval of the mean effect over experiments can have two ends when
+    /// `arms` arms share the error rate, plus one, as blocks seldom agree. A bettor's wealth at most doubles with each
+    /// block.
     pub fn blocks_of_a_mean(&self, arms: usize) -> u32 {
         (2.0 * arms.max(1) as f64 / self.error_rate).log2().ceil() as u32 + 1
     }
 
-    /// The evidence that proves.
+    /// Returns the evidence that proves: 1 / error rate.
     pub fn enough(&self) -> f64 {
         1.0 / self.error_rate
     }
 
-    /// The margin as a difference of logarithms.
+    /// Returns the margin as a difference of logarithms.
     pub fn margin_ln(&self) -> f64 {
         (1.0 + self.margin).ln()
     }
@@ -124,25 +126,25 @@ fn is_usual(count: &u32) -> bool {
     *count == MOST_FAILURES
 }
 
-/// What one run of the workload gave.
+/// Result of one run of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// 0 is the baseline, the operating system's own choice; the candidates count from 1.
     pub arm: usize,
-    /// The logarithm of the metric, turned so that lower is better; absent where the run failed. What is not finite counts
-    /// as failed.
+    /// The logarithm of the metric, turned so that lower is better; `None` if the run failed. Values that are not
+    /// finite count as failed.
     pub x: Option<f64>,
 }
 
 impl Run {
-    /// The value that counts: one that is not finite is that of a failed run.
+    /// Returns the value, or `None` if the run failed or its value is not finite.
     pub(crate) fn value(&self) -> Option<f64> {
         self.x.filter(|x| x.is_finite())
     }
 }
 
-/// Runs that were made one after the other, in this order: every arm that was still alive, and the baseline, once
-/// each. A block that ended early lacks some: it is counted, but takes no part in any test.
+/// Consecutive runs, in this order: every arm that was still alive, and the baseline, once each. A block that ended
+/// early lacks some: it is counted, but takes no part in any test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
     /// The runs in the order in which they were made.
@@ -150,8 +152,9 @@ pub struct Block {
 }
 
 impl Block {
-    /// What it says about a candidate, where the baseline's median was this before; absent where one of the two did not run. Of several runs of the baseline, which experiments of
-    /// earlier versions have, the one that counts is drawn by the block's number.
+    /// Returns the outcome for a candidate; `None` if the candidate or the baseline did not run. `usual` is the
+    /// baseline's median before this block. If the baseline ran several times, as in experiments of earlier versions,
+    /// the block's number draws the run that counts.
     pub(crate) fn outcome(&self, arm: usize, number: u32, usual: Option<f64>) -> Option<Outcome> {
         let baselines: Vec<&Run> = self.runs.iter().filter(|run| run.arm == 0).collect();
         let drawn = || Random::new(u64::from(number)).below(baselines.len());

@@ -1,4 +1,4 @@
-//! What findings are made of: a statement, the numbers behind it, and what to do next.
+//! Findings: a statement, the numbers behind it, and the next step.
 
 use corewise_machine::CpuSet;
 use schemars::JsonSchema;
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use corewise_machine::SuggestedCommand;
 
-/// One thing that a test showed.
+/// One result of a test.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// What it is about.
+    /// Its subject.
     pub topic: Topic,
     /// The cpus it is about.
     pub cpus: CpuSet,
     /// One or two sentences with the number and its interval: "cpu 0 is interrupted 2.9x [2.6, 3.1] as often as …".
     pub statement: String,
-    /// What to do next, one sentence; a command follows where there is one.
+    /// The next step, one sentence; a command follows if there is one.
     pub advice: String,
     /// A command that does it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<SuggestedCommand>,
-    /// The numbers behind the statement, the first being the one that decided.
+    /// The numbers behind the statement, the deciding one first.
     pub effects: Vec<Effect>,
 }
 
-/// What a finding is about.
+/// Subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topic {
@@ -36,47 +36,47 @@ pub enum Topic {
     Speed,
     /// The hypervisor takes time away.
     Stolen,
-    /// Talking between cpus costs differ by where they are.
+    /// Communication costs between cpus differ by their location.
     Links,
-    /// What memory costs differs by where it is, and by how it is used.
+    /// Memory costs differ by location and kind of access.
     Memory,
-    /// Somebody takes much of what cpus lose to stalls.
+    /// One cause takes much of the time that cpus lose to stalls.
     Causes,
-    /// Where a device is, and who may use it.
+    /// Location of a device, and the cpus that may use it.
     Devices,
 }
 
 /// A measured ratio with its interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
-    /// What was compared: "interrupt rate", "p99.9", "frequency".
+    /// The quantity: "interrupt rate", "p99.9", "frequency".
     pub quantity: String,
-    /// Against what: "median of cpus 1-7,16-23".
+    /// The reference: "median of cpus 1-7,16-23".
     pub against: String,
-    /// How many times the others' value.
+    /// The value as a multiple of the others'.
     pub ratio: f64,
     /// The lower end of the 95 % interval.
     pub low: f64,
     /// The upper end of the 95 % interval.
     pub high: f64,
-    /// The probability of a difference this clear among equal cpus, over all cpus tested at once; absent where the
+    /// The probability of a difference this clear among equal cpus, over all cpus tested at once; absent if the
     /// interval itself decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_value: Option<f64>,
 }
 
 impl Effect {
-    /// How far it is from no effect, as a ratio of at least 1.
+    /// Returns its distance from no effect, as a ratio of at least 1.
     pub fn size(&self) -> f64 {
         self.ratio.max(1.0 / self.ratio)
     }
 
-    /// How far from no effect its interval reaches, as a ratio of at least 1.
+    /// Returns the farthest distance of its interval from no effect, as a ratio of at least 1.
     pub fn beyond(&self) -> f64 {
         self.high.max(1.0 / self.low).max(1.0)
     }
 
-    /// "2.9x [2.6, 3.1]": all three with the decimals of the one that needs most.
+    /// Formats as "2.9x [2.6, 3.1]": all three with the decimals of the number that needs most.
     pub fn times(&self) -> String {
         let all = [self.ratio, self.low, self.high];
         let digits = all.into_iter().map(decimals).max().unwrap_or(0);
@@ -88,7 +88,7 @@ impl Effect {
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// How many decimals a ratio takes for two significant digits, and near 1 for two decimals: 12, 2.9, 0.34, 1.03.
+/// Returns the number of decimals for two significant digits, and near 1 for two decimals: 12, 2.9, 0.34, 1.03.
 pub(crate) fn decimals(value: f64) -> usize {
     match value {
         _ if value >= 9.95 => 0,

@@ -1,20 +1,20 @@
-//! Numbers of artifacts that are followed over the history: the same quantity of the same thing, from one measurement to the next.
+//! Trends: numbers of artifacts compared over the history, the same quantity of the same thing in each measurement.
 
-/// A number that the next artifact of the kind has, too.
+/// A number that each artifact of a kind has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Followed {
     /// The quantity with its unit: "99.9th percentile of a piece, ns".
     pub quantity: String,
-    /// Whose it is: "the worst cpu", "same llc", "cpu 3".
+    /// The thing it belongs to: "the worst cpu", "same llc", "cpu 3".
     pub of: String,
     /// The value, in the quantity's unit.
     pub value: f64,
-    /// The ends of its interval; absent where it has none, and an end where that is open.
+    /// The ends of its interval, each absent if open; absent without an interval.
     pub interval: Option<[Option<f64>; 2]>,
 }
 
 impl Followed {
-    /// A value with both ends of its interval, if it has one.
+    /// Creates a value with both ends of its interval, if it has one.
     pub fn new(quantity: impl Into<String>, of: impl Into<String>, value: f64, interval: Option<(f64, f64)>) -> Self {
         let interval = interval.map(|(low, high)| [Some(low), Some(high)]);
         Self { quantity: quantity.into(), of: of.into(), value, interval }

@@ -1,4 +1,4 @@
-//! A latency histogram that is mergeable, sparse in JSON, and speaks nanoseconds.
+//! A latency histogram in nanoseconds that is mergeable, and sparse in JSON.
 
 mod export;
 
@@ -11,38 +11,40 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use export::{Interval, hlog};
 
-/// Significant decimal digits kept of each recorded value: within 0.1 % of the truth.
+/// Significant decimal digits kept of each recorded value: within 0.1 %.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
 /// The largest number of clock ticks recorded exactly; longer pieces are recorded as this.
 pub const MAXIMUM_TICKS: u64 = 1 << 40;
-/// Into how many steps the largest power of two of a value is divided, so that a step is finer than the digits kept.
+/// Number of steps that the largest power of two of a value is divided into, so that a step is finer than the digits
+/// kept.
 const SUB_BUCKETS: u64 = (2 * 10_u64.pow(SIGNIFICANT_DIGITS as u32)).next_power_of_two();
 
 /// A histogram of durations, recorded in ticks of the clock that measured them.
 ///
-/// In JSON: `{"nanoseconds_per_tick": f, "counts": [[ticks, count], …]}`, where `ticks` is the highest value that the
-/// bucket stands for (HdrHistogram's convention).
+/// In JSON: `{"nanoseconds_per_tick": f, "counts": [[ticks, count], …]}`, with `ticks` the highest value of the bucket
+/// (HdrHistogram's convention).
 #[derive(Clone, Debug)]
 pub struct Histogram {
     nanoseconds_per_tick: f64,
     ticks: Ticks,
 }
 
-/// The longest tick of a clock, in nanoseconds: the longest recorded duration in nanoseconds still fits into 63 bits then.
+/// The longest tick of a clock, in nanoseconds: the longest recorded duration in nanoseconds then still fits into 63
+/// bits.
 const LONGEST_TICK_NS: f64 = 1e6;
 /// The shortest tick of a clock, in nanoseconds: a thousandth of that of any processor.
 const SHORTEST_TICK_NS: f64 = 1e-5;
 
-/// How often each bucket was struck.
+/// Counts of the buckets.
 #[derive(Clone, Debug)]
 enum Ticks {
     /// All buckets up to the largest: half a megabyte, so that recording allocates nothing.
     Recording(Hdr<u64>),
-    /// Those that were struck, by their highest values, rising: as much memory as there is to know, whoever wrote it down.
+    /// Non-empty buckets by their highest values, rising. Memory is proportional to their number, for any input.
     Collected(Vec<(u64, u64)>),
 }
 
-/// How many values one bucket stands for, which are powers of two: hdrhistogram's `equivalent_range`.
+/// Returns the number of values of one bucket, a power of two: hdrhistogram's `equivalent_range`.
 fn bucket_width(ticks: u64) -> u64 {
     1 << (u64::BITS - (ticks | (SUB_BUCKETS - 1)).leading_zeros() - SUB_BUCKETS.trailing_zeros())
 }
@@ -66,18 +68,18 @@ impl PartialEq for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram for a clock with ticks of the given length; allocates all it will ever need.
+    /// Creates an empty histogram for a clock with ticks of the given length; allocates all memory it will need.
     pub fn new(nanoseconds_per_tick: f64) -> Self {
         let ticks = Hdr::new_with_bounds(1, MAXIMUM_TICKS, SIGNIFICANT_DIGITS).expect("constant bounds are valid");
         Self { nanoseconds_per_tick, ticks: Ticks::Recording(ticks) }
     }
 
-    /// An empty histogram that takes memory as it is filled by merging; recording into it may allocate.
+    /// Creates an empty histogram that grows while it is filled by merging; recording into it may allocate.
     pub fn collecting(nanoseconds_per_tick: f64) -> Self {
         Self { nanoseconds_per_tick, ticks: Ticks::Collected(Vec::new()) }
     }
 
-    /// Records one duration in ticks. One that is not collecting never allocates; a value above [`MAXIMUM_TICKS`] counts as that.
+    /// Records one duration in ticks; values above [`MAXIMUM_TICKS`] are clamped. Allocates only if collecting.
     #[inline]
     pub fn record(&mut self, ticks: u64) {
         match &mut self.ticks {
@@ -89,7 +91,7 @@ impl Histogram {
     /// Adds all that another histogram of the same clock recorded.
     ///
     /// # Panics
-    /// When the clocks differ: ticks of different length cannot be added.
+    /// If the clocks differ: ticks of different length cannot be added.
     pub fn merge(&mut self, other: &Self) {
         assert!(
             (self.nanoseconds_per_tick - other.nanoseconds_per_tick).abs() <= f64::EPSILON * self.nanoseconds_per_tick,
@@ -103,7 +105,7 @@ impl Histogram {
         }
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Clears all counts and keeps the memory.
     pub fn clear(&mut self) {
         match &mut self.ticks {
             Ticks::Recording(all) => all.reset(),
@@ -111,12 +113,12 @@ impl Histogram {
         }
     }
 
-    /// How long a tick of its clock is.
+    /// Returns the length of its clock's tick.
     pub fn nanoseconds_per_tick(&self) -> f64 {
         self.nanoseconds_per_tick
     }
 
-    /// How many durations were recorded.
+    /// Returns the number of recorded durations.
     pub fn count(&self) -> u64 {
         match &self.ticks {
             Ticks::Recording(all) => all.len(),
@@ -124,12 +126,12 @@ impl Histogram {
         }
     }
 
-    /// The duration at a quantile between 0 and 1, in nanoseconds; zero when empty.
+    /// Returns the duration at a quantile between 0 and 1, in nanoseconds; zero if empty.
     pub fn quantile_ns(&self, quantile: f64) -> f64 {
         self.quantile_ticks(quantile) as f64 * self.nanoseconds_per_tick
     }
 
-    /// The highest value of the bucket that holds a quantile, as hdrhistogram has it.
+    /// Returns the highest value of the bucket that holds a quantile, as hdrhistogram does.
     fn quantile_ticks(&self, quantile: f64) -> u64 {
         let struck = match &self.ticks {
             Ticks::Recording(all) => return all.value_at_quantile(quantile),
@@ -145,7 +147,7 @@ impl Histogram {
         if quantile == 0.0 { lowest_of(ticks) } else { ticks }
     }
 
-    /// How many durations lie in the buckets from one value to another.
+    /// Counts the durations in the buckets from one value to another.
     fn count_between(&self, from: u64, to: u64) -> u64 {
         match &self.ticks {
             Ticks::Recording(all) => all.count_between(from, to),
@@ -156,11 +158,11 @@ impl Histogram {
         }
     }
 
-    /// The median in nanoseconds, interpolated within the clock's step; zero when empty.
+    /// Returns the median in nanoseconds, interpolated within the clock's step; zero if empty.
     ///
-    /// A clock that advances in steps of 10 ns (the TSC of recent AMD processors) gives a true 287 ns as 280 or 290; a
+    /// A clock that advances in steps of 10 ns (the TSC of recent AMD processors) reads a true 287 ns as 280 or 290; a
     /// plain median would jump from one to the other. This is the median of grouped data: the group of the plain median
-    /// is taken as spread evenly over one step around it.
+    /// is assumed to be spread evenly over one step around it.
     pub fn median_ns(&self, step_ns: f64) -> f64 {
         if self.count() == 0 {
             return 0.0;
@@ -177,13 +179,13 @@ impl Histogram {
         (centre + width * ((self.count() as f64 / 2.0 - below) / at - 0.5)) * self.nanoseconds_per_tick
     }
 
-    /// The arithmetic mean in nanoseconds; zero when empty.
+    /// Returns the arithmetic mean in nanoseconds; zero if empty.
     pub fn mean_ns(&self) -> f64 {
         let all = self.counts().into_iter().map(|(ticks, count)| middle_of(ticks) as f64 * count as f64);
         all.sum::<f64>() / self.count().max(1) as f64 * self.nanoseconds_per_tick
     }
 
-    /// The longest duration in nanoseconds; zero when empty.
+    /// Returns the longest duration in nanoseconds; zero if empty.
     pub fn max_ns(&self) -> f64 {
         let longest = match &self.ticks {
             Ticks::Recording(all) => all.max(),
@@ -192,7 +194,7 @@ impl Histogram {
         longest as f64 * self.nanoseconds_per_tick
     }
 
-    /// The shortest duration in nanoseconds; zero when empty.
+    /// Returns the shortest duration in nanoseconds; zero if empty.
     pub fn min_ns(&self) -> f64 {
         let shortest = match &self.ticks {
             Ticks::Recording(all) if all.is_empty() => 0,
@@ -202,13 +204,13 @@ impl Histogram {
         shortest as f64 * self.nanoseconds_per_tick
     }
 
-    /// How many recorded durations are at least this long.
+    /// Counts the durations of at least this length.
     pub fn count_from_ns(&self, nanoseconds: f64) -> u64 {
         let ticks = (nanoseconds / self.nanoseconds_per_tick).ceil().max(0.0) as u64;
         if ticks > MAXIMUM_TICKS { 0 } else { self.count_between(ticks, MAXIMUM_TICKS) }
     }
 
-    /// The share of all recorded time that pieces took beyond `times` the median: what stalls cost, 0 to 1.
+    /// Returns the share, 0 to 1, of all recorded time that pieces took beyond `times` the median: the cost of stalls.
     pub fn lost_beyond(&self, times: f64) -> f64 {
         let limit = self.quantile_ticks(0.5) as f64 * times;
         let (mut lost, mut all) = (0.0, 0.0);
@@ -219,7 +221,7 @@ impl Histogram {
         if all > 0.0 { lost / all } else { 0.0 }
     }
 
-    /// Every bucket that holds something: the highest ticks it stands for, and how many.
+    /// Returns every non-empty bucket: its highest value in ticks, and its count.
     pub fn counts(&self) -> Vec<(u64, u64)> {
         match &self.ticks {
             Ticks::Recording(all) => {
@@ -230,7 +232,7 @@ impl Histogram {
     }
 }
 
-/// Strikes a bucket so often.
+/// Adds `count` to a bucket.
 fn add(struck: &mut Vec<(u64, u64)>, ticks: u64, count: u64) {
     let ticks = highest_of(ticks.min(MAXIMUM_TICKS));
     match struck.binary_search_by_key(&ticks, |(bucket, _)| *bucket) {

@@ -1,8 +1,9 @@
 //! Rules: placements that stay in force for the processes they match, with the evidence for them.
 //!
-//! [`rules`] reads a file of rules; [`resolve`] says which cpus they are on a machine and whether their evidence still counts
-//! there; [`Keeper::look`] takes a process as it was seen and says what to do. Nothing here knows an operating system, so every
-//! course of events can be played in a test. docs/keep.md describes rules and who wins.
+//! [`rules`] reads a file of rules. [`resolve`] finds their cpus on a machine and checks whether their evidence still
+//! counts there. [`Keeper::look`] takes the observed state of a process and returns actions. This module does not
+//! depend on an operating system, so a test can play every course of events. docs/keep.md describes rules and their
+//! precedence.
 
 mod action;
 mod edit;

@@ -1,7 +1,8 @@
 //! Values and pure functions of corewise: no input or output, no clock, no thread, no operating system.
 //!
-//! Readers (`corewise-sys`) fill [`facts::MachineFacts`]; [`machine::Machine`] is what they mean; probes (`corewise-lab`)
-//! fill a [`survey::Survey`]; [`survey::conclude`] says what it shows. The same input always gives the same output.
+//! Readers (`corewise-sys`) fill [`facts::MachineFacts`], which [`machine::Machine`] interprets. Probes
+//! (`corewise-lab`) fill a [`survey::Survey`], from which [`survey::conclude`] draws conclusions. The same input always
+//! gives the same output.
 #![forbid(unsafe_code)]
 
 pub mod article;

@@ -1,4 +1,4 @@
-//! What talking between two cpus costs: observations, and the cost classes that the topology makes of them.
+//! Cost of communication between two cpus: observations, and cost classes by topology.
 
 pub mod compare;
 pub mod conclude;
@@ -28,20 +28,20 @@ pub use modes::modes;
 pub use pair::Pair;
 pub use what::{MESSAGE_BYTES, What};
 
-/// What pairs of cpus cost.
+/// Costs of pairs of cpus.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Links {
     /// The pairs that were measured, `a < b`.
     #[serde(with = "rows")]
     #[schemars(with = "Vec<rows::Row>")]
     pub pairs: Vec<Pair>,
-    /// How many pairs of allowed cpus there are in all.
+    /// Total number of pairs of allowed cpus.
     pub possible_pairs: u64,
-    /// Pairs that could not be measured, and why.
+    /// Pairs that could not be measured, with reasons.
     pub gaps: Vec<Gap>,
 }
 
-/// How near two cpus are in the topology, nearest first.
+/// Distance of two cpus in the topology, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relation {
@@ -64,7 +64,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// What a person calls it.
+    /// Returns the name for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::SameCore => "same core",
@@ -78,13 +78,13 @@ impl Relation {
         }
     }
 
-    /// The relation of two different online cpus; absent where one of them is not in the machine.
+    /// Returns the relation of two different online cpus; `None` if one of them is not in the machine.
     pub fn of(machine: &Machine, a: u32, b: u32) -> Option<Self> {
         Relations::new(machine, &CpuSet::from_iter([a, b])).of(a, b)
     }
 }
 
-/// The relations of a machine's cpus, looked up once for many questions.
+/// Relations of a machine's cpus, looked up once for many queries.
 #[derive(Clone, Debug)]
 pub struct Relations {
     /// For each cpu the index of its object of each of [`Self::LEVELS`].
@@ -92,11 +92,11 @@ pub struct Relations {
 }
 
 impl Relations {
-    /// The levels that make a difference. Dies and nodes lie in each other either way: a die of some processors is several nodes, a node of
-    /// others several dies.
+    /// The levels that distinguish relations. Dies and nodes nest either way: a die of some processors is several
+    /// nodes, a node of others several dies.
     const LEVELS: [Level; 6] = [Level::Core, Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
 
-    /// Looks up the places of some cpus; those that are not in the machine have none.
+    /// Looks up the places of some cpus; cpus outside the machine have none.
     pub fn new(machine: &Machine, cpus: &CpuSet) -> Self {
         let place = |cpu| {
             let place = Self::LEVELS.map(|level| machine.index_of(level, cpu));
@@ -105,7 +105,7 @@ impl Relations {
         Self { places: cpus.iter().filter_map(place).collect() }
     }
 
-    /// The relation of two different cpus; absent where one of them has no place.
+    /// Returns the relation of two different cpus; `None` if one of them has no place.
     pub fn of(&self, a: u32, b: u32) -> Option<Relation> {
         let (a, b) = (self.places.get(&a)?, self.places.get(&b)?);
         let [core, cluster, llc, die, node, package] = std::array::from_fn(|level| a[level] == b[level]);
@@ -125,11 +125,12 @@ impl Relations {
 /// All measured pairs of one relation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkClass {
-    /// How near the two cpus of each pair are.
+    /// Relation of the two cpus of each pair.
     pub relation: Relation,
-    /// How many pairs were measured.
+    /// Number of measured pairs.
     pub pairs: u64,
-    /// The median cost over the pairs, one way, in nanoseconds; a pair whose two ways differ more than twice counts as two.
+    /// The median cost over the pairs, one way, in nanoseconds; a pair counts as two if its two ways differ more than
+    /// twice.
     pub median_ns: f64,
     /// The cheapest pair.
     pub lowest_ns: f64,
@@ -137,7 +138,7 @@ pub struct LinkClass {
     pub highest_ns: f64,
 }
 
-/// The cost classes that exist among the measured pairs, nearest first.
+/// Returns the cost classes that exist among the measured pairs, nearest first.
 pub fn classes(machine: &Machine, links: &Links) -> Vec<LinkClass> {
     let relations = Relations::new(machine, &cpus(links));
     let mut by_relation = BTreeMap::<Relation, (u64, Vec<f64>)>::new();
@@ -162,7 +163,7 @@ pub fn classes(machine: &Machine, links: &Links) -> Vec<LinkClass> {
         .collect()
 }
 
-/// The pairs that two measurements have in common, as each has them, in the order of the first.
+/// Iterates over the pairs that two measurements have in common, in the order of the first.
 pub fn in_both<'a>(
     one: impl IntoIterator<Item = &'a Pair>,
     other: impl IntoIterator<Item = &'a Pair>,
@@ -171,17 +172,18 @@ pub fn in_both<'a>(
     one.into_iter().filter_map(move |pair| Some((pair, *other.get(&(pair.a, pair.b))?)))
 }
 
-/// A cost with at least two digits, and one decimal at most: 0.4, 9.1, 42.
+/// Formats a cost with at least two digits, and one decimal at most: 0.4, 9.1, 42.
 fn brief(cost: f64) -> String {
     if cost < 9.95 { format!("{cost:.1}") } else { format!("{cost:.0}") }
 }
 
-/// Shortest and longest cost of a pair that a map from a file may have, in nanoseconds or cycles: a picosecond and a second.
+/// Allowed range of costs in a map from a file, in nanoseconds or cycles: a picosecond to a second.
 const COSTS: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
-/// Most cells of all tables of pairs that are in memory at once: two ways to talk on a machine of [`map::MOST_CPUS`].
+/// Maximum number of cells over all tables of pairs in memory at once: two ways to talk on a machine of
+/// [`map::MOST_CPUS`].
 const MOST_CELLS: usize = 2 * map::MOST_CPUS * map::MOST_CPUS;
 
-/// Checks pairs that come from a file: cpus of the machine, and costs that can be.
+/// Checks pairs that come from a file: the cpus must be the machine's, and the costs possible.
 pub(crate) fn check_pairs<'a>(pairs: impl IntoIterator<Item = &'a Pair>, cpus: &CpuSet) -> Result<(), String> {
     for pair in pairs {
         let (a, b) = (pair.a, pair.b);
@@ -206,7 +208,7 @@ pub(crate) fn check_width(cpus: usize, series: usize) -> Result<(), String> {
     }
 }
 
-/// The cpus that appear in at least one measured pair.
+/// Returns the cpus that appear in at least one measured pair.
 pub fn cpus(links: &Links) -> CpuSet {
     links.pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect()
 }

@@ -1,6 +1,7 @@
-//! What memory costs each cpu: latency by the size of what is worked on, and latency and bandwidth of each memory node; as observed.
+//! Observed costs of memory for each cpu: latency by working set size, and latency and bandwidth of each memory node.
 //!
-//! docs/memory.md defines every number. Nothing here measures: `lab` does, and a described machine can stand for one.
+//! docs/memory.md defines every number. This module does not measure: `lab` does, and a described machine can replace
+//! it.
 
 pub mod compare;
 pub mod conclude;
@@ -23,32 +24,32 @@ use crate::{Artifact, links};
 use conclude::MemoryConclusions;
 use estimate::Estimate;
 
-/// What `corewise memory` measured on one machine.
+/// Measurements of `corewise memory` on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryMap {
-    /// Where it comes from.
+    /// Its origin.
     pub provenance: Provenance,
     /// The machine.
     pub machine: Machine,
-    /// The clock that timed it; absent where it was simulated.
+    /// The clock that timed it; absent if it was simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
     /// The cpus that the map is of.
     pub cpus: CpuSet,
     /// The buffer on each node that latencies of memory were measured on, in bytes.
     pub buffer_bytes: u64,
-    /// All last-level caches together as the system reports them, in bytes; 0 where it reports none. A buffer of less than
-    /// [`plan::BUFFER_TO_CACHES`] times this measures caches in part.
+    /// Total size of all last-level caches as the system reports them, in bytes; 0 if it reports none. A buffer of less
+    /// than [`plan::BUFFER_TO_CACHES`] times this partly measures caches.
     pub caches_bytes: u64,
     /// Latency by working set: one for each kind of core, and for each size of last-level cache.
     pub staircases: Vec<Staircase>,
-    /// What the cpus of each last-level cache pay for the memory of each node.
+    /// Costs of each node's memory for the cpus of each last-level cache.
     pub cells: Vec<Cell>,
     /// Latency under load: one for each node that has cpus and memory.
     pub curves: Vec<Curve>,
-    /// How many rounds were made to their end.
+    /// Number of complete rounds.
     pub rounds: u32,
-    /// What could not be measured.
+    /// Failed measurements.
     pub gaps: Vec<Gap>,
 }
 
@@ -68,16 +69,16 @@ pub struct Step {
     pub bytes: u64,
     /// The time of a load, in nanoseconds: the median of each visit, in order of time.
     pub visits_ns: Vec<f64>,
-    /// The cpu's clock rate right after each visit, in gigahertz, where it could be measured: many processors lower it where a program mostly
-    /// waits for memory.
+    /// The cpu's clock rate right after each visit, in gigahertz, if it could be measured: many processors lower it
+    /// when a program mostly waits for memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits_gigahertz: Vec<f64>,
 }
 
-/// What one group of cpus pays for the memory of one node.
+/// Costs of one node's memory for one group of cpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// The cpus: those of a last-level cache on one node.
+    /// The cpus of a last-level cache on one node.
     pub initiator: CpuSet,
     /// The cpu that measured for them.
     pub cpu: u32,
@@ -87,23 +88,23 @@ pub struct Cell {
     pub huge_ns: Vec<f64>,
     /// The same in pages of the smallest size.
     pub small_ns: Vec<f64>,
-    /// Streams.
+    /// Streaming bandwidths.
     pub bandwidth: Vec<Bandwidth>,
 }
 
-/// How fast some cpus stream through a node's memory.
+/// Streaming bandwidth of some cpus on a node's memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bandwidth {
-    /// What they do.
+    /// The operation.
     pub operation: Operation,
     /// The cpus, one thread on each.
     pub cpus: CpuSet,
-    /// Gigabytes (1e9) a second of all together: a visit's sum of each thread's median, in order of time. Copies count what is read and what is
-    /// written, and not what the caches fetch for a write.
+    /// Total bandwidth of all cpus in gigabytes (1e9) per second: a visit's sum of each thread's median, in order of
+    /// time. Copies count bytes read and bytes written, but not lines fetched for a write.
     pub visits_gb_s: Vec<f64>,
 }
 
-/// A way to stream.
+/// A streaming operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -118,10 +119,10 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::WritePast, Self::Copy];
 
-    /// "write past caches".
+    /// Returns its name: "write past caches".
     pub const fn words(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -136,7 +137,7 @@ impl Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pages {
-    /// As large as the system gives for the asking (2 MiB on x86).
+    /// Largest pages that the system gives on request (2 MiB on x86).
     Huge,
     /// The smallest (4 KiB on x86).
     Small,
@@ -145,45 +146,46 @@ pub enum Pages {
 /// The latency of one cpu while others load the same node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
-    /// The cpu whose loads are timed.
+    /// The cpu with the timed loads.
     pub cpu: u32,
-    /// The node whose memory all use.
+    /// The node with the memory that all use.
     pub node: u32,
     /// The cpus that read streams.
     pub loaders: CpuSet,
-    /// By rising load: by falling pause.
+    /// By rising load, that is, by falling pause.
     pub points: Vec<Point>,
 }
 
 /// One load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// How long a loader waits after each block of 64 KiB, in nanoseconds; absent where there is no load.
+    /// Pause of a loader after each block of 64 KiB, in nanoseconds; absent without load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_ns: Option<u64>,
-    /// Gigabytes a second of all loaders together, visit by visit.
+    /// Gigabytes per second of all loaders together, visit by visit.
     pub visits_gb_s: Vec<f64>,
     /// The time of a dependent load in huge pages, in nanoseconds, visit by visit.
     pub visits_ns: Vec<f64>,
 }
 
-/// Most cells that a map may have measured: [`plan`] visits some of each distance, and a table of another tool has the square of its nodes.
+/// Maximum number of measured cells of a map: [`plan`] visits some of each distance, and a table of another tool has
+/// the square of its nodes.
 const MOST_CELLS: usize = 4096;
-/// Most pairs of a last-level cache and a node on its machine: a cost is concluded for each.
+/// Maximum number of pairs of a last-level cache and a node on its machine: each gets a cost in the conclusions.
 const MOST_COSTS: usize = 1 << 14;
 
 impl MemoryMap {
-    /// The cell of an initiator's cpu and a node.
+    /// Returns the cell of an initiator's cpu and a node.
     pub fn cell(&self, cpu: u32, node: u32) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.cpu == cpu && cell.node == node)
     }
 
-    /// Whether the buffer is too small for what it was measured on to be memory alone.
+    /// Returns true if the buffer is so small that caches hold a part of it.
     pub fn is_cache(&self) -> bool {
         self.buffer_bytes < plan::BUFFER_TO_CACHES.saturating_mul(self.caches_bytes)
     }
 
-    /// The values of all visits.
+    /// Iterates over the values of all visits.
     fn values(&self) -> impl Iterator<Item = &f64> {
         let steps = self.staircases.iter().flat_map(|staircase| &staircase.steps);
         let steps = steps.flat_map(|step| step.visits_ns.iter().chain(&step.visits_gigahertz));
@@ -195,7 +197,7 @@ impl MemoryMap {
         steps.chain(cells).chain(points.flat_map(|point| point.visits_gb_s.iter().chain(&point.visits_ns)))
     }
 
-    /// Whether anything was measured.
+    /// Returns true if nothing was measured.
     pub fn is_empty(&self) -> bool {
         self.values().next().is_none()
     }
@@ -215,7 +217,7 @@ impl Artifact for MemoryMap {
         if self.cells.len() > MOST_CELLS || self.staircases.len() > MOST_CELLS || self.curves.len() > MOST_CELLS {
             return Err(format!("it has more than {MOST_CELLS} cells"));
         }
-        // The load of no loader is none.
+        // Without loaders the load is zero.
         let is_wrong = |value: &f64| !value.is_finite() || *value < 0.0 || *value > 1e12;
         match self.values().find(|value| is_wrong(value)) {
             Some(value) => Err(format!("{value} is no latency and no bandwidth")),
@@ -248,7 +250,7 @@ impl Artifact for MemoryMap {
         conclude::conclude(self)
     }
 
-    /// The cheapest and the dearest load; what was not measured here is not the same thing.
+    /// Returns the cheapest and the dearest load; simulated maps have a quantity of their own.
     fn followed(&self) -> Vec<Followed> {
         let simulated = if self.provenance.origin == links::map::Origin::Measured { "" } else { ", simulated" };
         let costs = self.conclude().costs;

@@ -1,32 +1,33 @@
-//! The lines in which programs write a metric, so that nobody needs a regular expression to find it.
+//! Lines in which programs write a metric, found without a regular expression from the user.
 
 use std::fmt;
 
 use crate::quantity::{QuantityUnit, is_time_word};
 
-/// "metric NAME VALUE": the name is of letters, digits, `_`, `.` and `-` and carries its unit; the value is a decimal number. It stands on a line
-/// of its own. Whether more is better is in the name's words ([`more_is_better`]); one that says nothing is a cost.
+/// "metric NAME VALUE": the name is of letters, digits, `_`, `.` and `-` and ends in its unit; the value is a decimal
+/// number. It stands on a line of its own. The name's words decide whether more is better ([`more_is_better`]); without
+/// any, it is a cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricLine {
     /// The name, such as "rays_per_second" or "p99_ns".
     pub name: String,
-    /// The value, in the unit that the name ends in.
+    /// The value, in the name's unit.
     pub value: f64,
 }
 
 impl MetricLine {
-    /// A line.
+    /// Creates a line.
     pub fn new(name: impl Into<String>, value: f64) -> Self {
         Self { name: name.into(), value }
     }
 }
 
-/// Whether something is the name of a metric line.
+/// Returns true if a text is a valid name of a metric line.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.-".contains(letter))
 }
 
-/// Words of which more is better, in names, units and patterns.
+/// Words of metrics of which more is better, in names, units and patterns.
 const MORE: [&str; 27] = [
     "fps",
     "throughput",
@@ -57,18 +58,18 @@ const MORE: [&str; 27] = [
     "ipc",
 ];
 
-/// Words of which less is better, beside units of time; where both stand, as in "error rate", these decide.
+/// Words of metrics of which less is better, besides units of time; if both occur, as in "error rate", these decide.
 const LESS: [&str; 26] = [
     "time", "wall", "elapsed", "duration", "latency", "delay", "jitter", "stall", "stalls", "error", "errors", "miss",
     "misses", "fault", "faults", "retries", "drops", "dropped", "lost", "cost", "cycles", "cpi", "joules", "watts",
     "tail", "overruns",
 ];
 
-/// Whether more of a metric is better, by the words and the unit of its name and of the pattern that finds it; `None` if they do not say, or
-/// contradict each other. "frames/s" is a rate, and so is "events per second".
+/// Returns true if more of a metric is better, by the words and the unit of its name and of its pattern; `None` if they
+/// do not say, or contradict each other. "frames/s" is a rate, and so is "events per second".
 pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
     let by_words = |text: &str| {
-        // What follows a backslash is no word: "\\s", "\\d".
+        // The letter after a backslash is no word: "\\s", "\\d".
         let text: String = text
             .split('\\')
             .enumerate()
@@ -107,16 +108,17 @@ pub fn more_is_better(name: &str, pattern: &str) -> Option<bool> {
     by_words(name).or_else(|| by_unit(QuantityUnit::of_name(name))).or_else(|| by_words(pattern))
 }
 
-/// The regular expression that finds where the number of a name begins in a line, whichever way it is written: "metric NAME 12.3", "NAME: 12.3 ms",
-/// "NAME=12.3k", "NAME (ms): 12.3", `"NAME": 12.3` (JSON). The name is whole: no letter, digit, `_`, `.` or `-` comes before it, and a quotation mark, a
-/// bracket, a colon, an equals sign or a space comes behind it. What the number is, [`crate::quantity`] reads.
+/// Returns a regular expression that finds the begin of a name's number in a line, in any notation: "metric NAME 12.3",
+/// "NAME: 12.3 ms", "NAME=12.3k", "NAME (ms): 12.3", `"NAME": 12.3` (JSON). The name is whole: no letter, digit, `_`,
+/// `.` or `-` comes before it, and a quotation mark, a bracket, a colon, an equals sign or a space follows it.
+/// [`crate::quantity`] reads the number itself.
 pub fn pattern(name: &str) -> String {
     const BRACKETS: &str = r"(?:\s*[(\[][^()\[\]]{1,24}[)\]])?";
     let name = regex_lite::escape(name);
     format!(r#"(?:^|[^A-Za-z0-9_.-]){name}["']?{BRACKETS}(?:\s*[:=]\s*|\s+)["']?([-+−]?\.?[0-9])"#)
 }
 
-/// Whether a pattern is the one that finds a name alone.
+/// Returns true if a pattern is the one generated for the name.
 pub fn is_by_name(name: &str, pattern: &str) -> bool {
     pattern == self::pattern(name)
 }

@@ -1,4 +1,4 @@
-//! Whether stalls that nothing explains strike periodically: a test of their phases, and the sources that it finds.
+//! Test of unexplained stalls for periodicity: their phases, and the sources found.
 //!
 //! The method, with formulas, is in `docs/tail.md` under "The period test".
 
@@ -22,20 +22,20 @@ pub use describe::{Surroundings, describe};
 pub use spectrum::FALSE_ALARM;
 pub use track::Visit;
 
-/// The least share of stalls that are on phase beyond chance, and of those on phase that are not there by chance: of what
-/// only drifts, phases are not this close together.
+/// Minimum share of stalls on phase beyond chance; the phases of merely drifting stalls are not this close together.
 pub const LEAST_SHARE: f64 = 0.1;
-/// See [`LEAST_SHARE`].
+/// Minimum share of the stalls on phase that are not there by chance.
 pub const LEAST_PURITY: f64 = 0.9;
-/// How many sources are looked for, one after the other.
+/// Maximum number of sources, found one after the other.
 pub const MOST_SOURCES: usize = 3;
 
-/// Stalls whose phases agree better than this, in seconds, were told by a clock that stands still in between: no work
-/// loop sees where a stall begins this precisely.
+/// Agreement of phases, in seconds, that only a clock with long steps shows: no work loop sees the begin of a stall
+/// this precisely.
 const STANDING_CLOCK_S: f64 = 2e-9;
-/// Where more than this share of its cycles has a stall, a source is one, however precise.
+/// Share of cycles with a stall above which a source is accepted in spite of such precision.
 const FULL: f64 = 0.9;
-/// Candidates are compared on a random part of this many stalls, and fitted so many times; the best is then fitted to all.
+/// Candidates are compared on a random part of this many stalls, with [`ROUGH_FITS`] fits; the best is then fitted to
+/// all.
 const STALLS_COMPARED: f64 = 2000.0;
 const ROUGH_FITS: usize = 2;
 const FITS: usize = 5;
@@ -43,38 +43,38 @@ const FITS: usize = 5;
 /// A source of stalls that strikes once a period.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
-    /// How often it strikes a second.
+    /// Frequency in hertz.
     pub hertz: f64,
-    /// How well the phases of all stalls that were tested agree within a visit, 0 to 1 (mean resultant length, Rayleigh's R,
-    /// freed of what few stalls show by chance).
+    /// Agreement of the phases of all tested stalls within a visit, 0 to 1: mean resultant length, Rayleigh's R,
+    /// corrected for small numbers.
     pub vector_strength: f64,
-    /// How many stalls were tested: all but those of the sources before it.
+    /// Number of tested stalls, without the stalls of earlier sources.
     pub tested: u64,
-    /// How many of these are on its phase.
+    /// Number of these on its phase.
     pub on_phase: u64,
-    /// How many of these would be there by chance, judged by how many there are far from its phase.
+    /// Expected number on its phase by chance, from the number far from its phase.
     pub by_chance: f64,
     /// The share of a period that counts as on its phase, 0 to 1.
     pub window: f64,
-    /// The probability, at most, that stalls at random show any frequency as strong as this.
+    /// Upper limit of the probability that random stalls show any frequency as strong as this.
     pub false_alarm: f64,
-    /// Whether one phase was shown to hold for all visits; otherwise each visit has its own.
+    /// True if one phase holds for all visits; otherwise each visit has its own.
     pub coherent: bool,
 }
 
-/// What the test found, the source with the most stalls closest to its phase first.
+/// Result of the test, the source with the most stalls closest to its phase first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Periods {
     /// The sources, at most [`MOST_SOURCES`].
     pub sources: Vec<Source>,
-    /// For each visit and each of its stalls, the index of the source on whose phase it is.
+    /// For each visit and each of its stalls, the index of the source that it is on phase with.
     pub membership: Vec<Vec<Option<usize>>>,
 }
 
-/// The periodic sources among the stalls of one cpu.
+/// Finds the periodic sources among the stalls of one cpu.
 ///
-/// A visit that is empty, or whose times lie outside of it or do not rise, is allowed; times outside are never on a phase.
-/// The seed chooses which stalls are looked at where there are more than can be.
+/// Visits may be empty, and their times may lie outside of them or be unsorted; times outside are never on a phase. The
+/// seed selects stalls if there are too many.
 pub fn find(visits: &[Visit], seed: u64) -> Periods {
     let mut periods = Periods {
         sources: Vec::new(),
@@ -96,7 +96,7 @@ pub fn find(visits: &[Visit], seed: u64) -> Periods {
     periods
 }
 
-/// Of all frequencies beyond chance the one at which stalls gather most closely.
+/// Returns the frequency beyond chance at which stalls gather most closely.
 fn likeliest(tracks: &[Track], random: &mut Random) -> Option<Peak> {
     let candidates = spectrum::candidates(tracks, random);
     let stalls: usize = tracks.iter().map(|track| track.times_s.len()).sum();
@@ -115,8 +115,8 @@ fn likeliest(tracks: &[Track], random: &mut Random) -> Option<Peak> {
     folded.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, peak)| peak)
 }
 
-/// The stalls folded at a frequency, or at that whole part of it at which they gather most closely. A multiple of the rate
-/// has wider windows than the rate, and a part of it has fewer stalls in them.
+/// Folds the stalls at a frequency, or at the whole fraction of it at which they gather most closely. A multiple of the
+/// rate has wider windows than the rate, and a fraction of it has fewer stalls in them.
 fn closest(tracks: &[Track], hertz: f64) -> Fold {
     let mut best = fold::fold(tracks, hertz, FITS);
     loop {
@@ -128,19 +128,20 @@ fn closest(tracks: &[Track], hertz: f64) -> Fold {
     }
 }
 
-/// Whether enough stalls are on phase, and few enough of them by chance, that each may be said to be the source's.
+/// Returns true if enough stalls are on phase, and few enough of them by chance, to attribute each to the source.
 fn is_plain(source: &Source) -> bool {
     let beyond_chance = source.on_phase as f64 - source.by_chance;
     beyond_chance >= LEAST_SHARE * source.tested as f64 && beyond_chance >= LEAST_PURITY * source.on_phase as f64
 }
 
-/// Whether the phases agree as only those of a clock with long steps do, which makes any stalls look periodic.
+/// Returns true if the phases agree too closely for real stalls. Only a clock with long steps does that; it makes any
+/// stalls look periodic.
 fn is_standing_clock(tracks: &[Track], fold: &Fold) -> bool {
     let cycles: f64 = tracks.iter().map(|track| track.length_s * fold.hertz).sum();
     fold.typical_deviation(tracks) / fold.hertz < STANDING_CLOCK_S && (fold.on_phase(tracks) as f64) < FULL * cycles
 }
 
-/// Gives a source the stalls on its phase.
+/// Assigns the stalls on its phase to a source.
 fn claim(membership: &mut [Vec<Option<usize>>], tracks: &[Track], fold: &Fold, source: usize) {
     for (visit, track) in tracks.iter().enumerate() {
         for (&time_s, &index) in track.times_s.iter().zip(&track.indices) {

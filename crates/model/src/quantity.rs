@@ -1,6 +1,7 @@
 //! Quantities as programs print them: a number with its unit.
 //!
-//! A number without its unit cannot be compared: "1.02ms" and "994us" are 3 % apart. Two quantities are compared if one unit converts into the other.
+//! A number without its unit cannot be compared: "1.02ms" and "994us" are 3 % apart. Two quantities are compared if one
+//! unit converts into the other.
 
 mod duration;
 mod number;
@@ -26,13 +27,13 @@ pub struct MeasuredQuantity {
     pub unit: QuantityUnit,
 }
 
-/// Why a text is no quantity.
+/// Reason why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// The text is no number at all.
+    /// The text is not a number.
     #[error("{0:?}, which is not a number")]
     NotANumber(String),
-    /// The text can be read in two ways, or in none for a reason worth naming.
+    /// The text is ambiguous, or is refused for a specific reason.
     #[error("{text:?}, which is not a clear number: {why}")]
     Unclear {
         /// The text.
@@ -42,7 +43,7 @@ pub enum QuantityError {
     },
 }
 
-/// Most characters of a text that an error repeats.
+/// Maximum number of characters of a text that an error repeats.
 const MAX_REPEATED_CHARS: usize = 40;
 
 /// The reason why a number is refused, before its text is known.
@@ -59,7 +60,7 @@ impl QuantityError {
 }
 
 impl MeasuredQuantity {
-    /// A number without a unit.
+    /// Creates a number without a unit.
     pub const fn bare(value: f64) -> Self {
         Self { value, unit: QuantityUnit::BARE }
     }
@@ -67,20 +68,21 @@ impl MeasuredQuantity {
     /// Reads the quantity that a text begins with; any text may follow.
     ///
     /// # Errors
-    /// [`QuantityError`] if the text begins with none, or with one that can be read in two ways.
+    /// [`QuantityError`] if the text does not begin with a quantity, or with an ambiguous one.
     pub fn read(text: &str) -> Result<Self, QuantityError> {
         Self::read_up_to(text, None)
     }
 
-    /// Reads the quantity that a text begins with. From `fields_begin` on, a comma or a space separates fields and no thousands.
+    /// Reads the quantity that a text begins with. From `fields_begin` on, a comma or a space separates fields, not
+    /// thousands.
     pub(crate) fn read_up_to(text: &str, fields_begin: Option<usize>) -> Result<Self, QuantityError> {
         read_prefix(text, fields_begin).map(|(quantity, _)| quantity).map_err(|why| QuantityError::new(text, why))
     }
 
-    /// Reads a text that is a quantity and nothing else.
+    /// Reads a text that consists of a quantity.
     ///
     /// # Errors
-    /// [`QuantityError`] if it is none.
+    /// [`QuantityError`] if it does not.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let text = text.trim();
         match read_prefix(text, None) {

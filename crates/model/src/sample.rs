@@ -1,7 +1,7 @@
-//! What a metric of running processes was within a slot: from what was read at its ends, and between them.
+//! Value of a metric of running processes within a slot, from readings at its ends and between them.
 //!
-//! Programs report in one of two ways: as numbers of now (gauges), or as counts since their start, of which the difference counts. Nothing here reads
-//! anything: texts, times and the kernel's accounts come as values.
+//! Programs report either present values (gauges), or counts since their start, of which the difference counts. This
+//! module does not read anything: texts, times and the kernel's accounts come as values.
 
 mod finder;
 mod literal;
@@ -31,7 +31,7 @@ vocabulary! {
     }
 }
 
-/// The forms in which a metric or a guard of running processes is written, and what each reads.
+/// Notations for a metric or a guard of running processes, with their meanings.
 pub const METRIC_FORMS: [(&str, &str); 6] = [
     (
         "`NAME`, `NAME{label=\"value\"}`",
@@ -53,39 +53,40 @@ pub const METRIC_FORMS: [(&str, &str); 6] = [
     ),
 ];
 
-/// How a metric of running processes is read.
+/// Way of reading a metric of running processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
-    /// What its numbers are.
+    /// Meaning of its numbers.
     pub kind: Kind,
-    /// The series of a page in Prometheus' text format; absent where a regular expression finds the number, and for what the kernel reports.
+    /// The series of a page in Prometheus' text format; absent if a regular expression finds the number, and for
+    /// metrics of the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<String>,
 }
 
-/// What the numbers of a metric are.
+/// Meaning of a metric's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A number of now: its mean over the slot counts.
+    /// A present value: its mean over the slot counts.
     Gauge,
-    /// A count since the start: what was added in a second of the slot counts.
+    /// A count since the start: the increase per second of the slot counts.
     Rate,
-    /// A histogram's counts since the start: this quantile, from 0 to 1, of what was added within the slot.
+    /// A histogram's counts since the start: this quantile, from 0 to 1, of the increase within the slot.
     Quantile(f64),
-    /// A proxy: how long threads waited for a cpu, in seconds in a second of the slot.
+    /// A proxy: the threads' waiting time for a cpu, in seconds per second of the slot.
     RunDelay,
-    /// A proxy: the cpu time that the threads used, in seconds in a second of the slot, or for one of a count.
+    /// A proxy: the cpu time that the threads used, in seconds per second of the slot, or per increment of a count.
     CpuTime,
 }
 
 impl Kind {
-    /// Whether it stands for what is really wanted, such as throughput or latency, and may differ from it.
+    /// Returns true if it only approximates the wanted metric, such as throughput or latency.
     pub fn is_proxy(self) -> bool {
         matches!(self, Self::RunDelay | Self::CpuTime)
     }
 
-    /// Whether more is better, where neither the user nor the name says it.
+    /// Returns true if more is better by default, when neither the user nor the name says it.
     pub fn usually_higher_is_better(self) -> Option<bool> {
         match self {
             Self::Gauge => None,
@@ -94,8 +95,9 @@ impl Kind {
         }
     }
 
-    /// Takes the name of a metric apart: "p99(NAME)", "rate(NAME)", "cpu-time(NAME)", "run-delay", "cpu-time", or a name alone, which is a rate if it
-    /// ends in `_total` (the name of counters in OpenMetrics) and a gauge otherwise. Gives the name of what is read; the kernel's need none.
+    /// Parses the name of a metric: "p99(NAME)", "rate(NAME)", "cpu-time(NAME)", "run-delay", "cpu-time", or a name
+    /// alone, which is a rate if it ends in `_total` (the name of counters in OpenMetrics) and a gauge otherwise.
+    /// Returns the name to read, or `None` for metrics of the kernel.
     pub fn of_name(text: &str) -> (Self, Option<&str>) {
         let call = text.strip_suffix(')').and_then(|text| text.split_once('('));
         let percentile = |word: &str| {
@@ -117,37 +119,37 @@ impl Kind {
     }
 }
 
-/// What was seen of processes at one moment.
+/// Observation of processes at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moment {
-    /// When, in seconds since any beginning.
+    /// Time in seconds since any origin.
     pub at_s: f64,
-    /// What the source of the metrics wrote; empty where there is none.
+    /// Output of the metrics' source; empty if there is none.
     pub text: String,
-    /// The cpu time of all threads so far, in seconds.
+    /// The cpu time of all threads up to then, in seconds.
     pub cpu_s: f64,
-    /// How long all threads waited for a cpu so far, in seconds.
+    /// Waiting time of all threads for a cpu up to then, in seconds.
     pub waited_s: f64,
 }
 
 /// A metric at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
-    /// A number of now.
+    /// A present value.
     Now(QuotedQuantity),
-    /// A count, and the count it is divided by: seconds, or one of its own.
+    /// A count, and its divisor: seconds, or another count.
     Count(QuotedQuantity, f64),
     /// A histogram's counts.
     Buckets(Buckets),
 }
 
-/// Why a metric has no value.
+/// Reason why a metric has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
     /// It was not found.
     #[error("{0} is not in what was read")]
     Missing(String),
-    /// It was found, and is no number.
+    /// It was found, but is not a number.
     #[error("{name} is {why}")]
     NotANumber {
         /// The metric.
@@ -155,7 +157,7 @@ pub enum SampleError {
         /// The reason, with the text that was found.
         why: QuantityError,
     },
-    /// Its unit is another one than before.
+    /// Its unit has changed.
     #[error("{name} {why}")]
     UnitChange {
         /// The metric.
@@ -173,7 +175,7 @@ pub enum SampleError {
         /// Length of the text that was searched.
         bytes: usize,
     },
-    /// A count went backwards: the program was started again, or set it back.
+    /// A count went backwards: the program was restarted, or reset it.
     #[error("{0} went backwards: it was set back, or its program was restarted")]
     Reset(String),
     /// Too little was counted for a value.
@@ -181,14 +183,14 @@ pub enum SampleError {
     TooFew {
         /// The metric.
         name: String,
-        /// How many there were.
+        /// Number of counted values.
         counted: u64,
-        /// How many are needed.
+        /// Required number of values.
         needed: u64,
     },
 }
 
-/// Finds one metric in what was read at each moment, and says what it was over a slot.
+/// Finds one metric in the text of each moment, and computes its value over a slot.
 #[derive(Clone, Debug)]
 pub struct Meter {
     name: String,
@@ -198,13 +200,13 @@ pub struct Meter {
 
 #[derive(Clone, Debug)]
 enum Find {
-    /// In no text.
+    /// No text is needed.
     Kernel,
     Pattern(Box<LineSearch>),
     Series(Selector),
 }
 
-/// What is wrong with the description of a metric.
+/// Error in the description of a metric.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum MeterError {
     /// Its regular expression.
@@ -216,10 +218,10 @@ pub enum MeterError {
 }
 
 impl Meter {
-    /// A meter for a metric by its name, its reading, and its regular expression where it has one.
+    /// Creates a meter for a metric by its name, its reading, and its regular expression, if it has one.
     ///
     /// # Errors
-    /// What is wrong with the expression or the series.
+    /// If the expression or the series is invalid.
     pub fn new(name: &str, reading: &Reading, pattern: Option<&str>) -> Result<Self, MeterError> {
         let find = match (pattern, &reading.series) {
             (Some(_), _) if matches!(reading.kind, Kind::Quantile(_)) => {
@@ -234,12 +236,12 @@ impl Meter {
         Ok(Self { name: name.to_owned(), kind: reading.kind, find })
     }
 
-    /// The metric's name.
+    /// Returns the metric's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its numbers are.
+    /// Returns the meaning of its numbers.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -247,7 +249,7 @@ impl Meter {
     /// Returns the metric at a moment. `is_over` ends a search that takes long.
     ///
     /// # Errors
-    /// If it is not found, or is no number, or the search was ended.
+    /// If it is not found, or is not a number, or the search was ended.
     pub fn look(&self, moment: &Moment, is_over: &dyn Fn() -> bool) -> Result<Seen, SampleError> {
         let number = || self.number(&moment.text, is_over);
         let (time, cpu) = (moment.at_s, moment.cpu_s);
@@ -279,7 +281,7 @@ impl Meter {
     fn number(&self, text: &str, is_over: &dyn Fn() -> bool) -> Result<QuotedQuantity, SampleError> {
         let found = match &self.find {
             Find::Kernel => None,
-            // The last counts, as in the output of a command that is run.
+            // The last match counts, as in the output of a command.
             Find::Pattern(search) => {
                 let line = search.find_last_line(text.as_bytes(), is_over);
                 let line =
@@ -291,14 +293,14 @@ impl Meter {
         found.ok_or_else(|| self.missing())?.map_err(|why| SampleError::NotANumber { name: self.name.clone(), why })
     }
 
-    /// A series has the unit of its name, as is usual there: "latency_seconds".
+    /// Quotes the sum of a series. Its unit is that of its name, as is usual there: "latency_seconds".
     fn quote_series(&self, sum: Result<f64, String>) -> Result<QuotedQuantity, QuantityError> {
         let value = sum.map_err(QuantityError::NotANumber)?;
         let quantity = MeasuredQuantity { value, unit: QuantityUnit::of_name(&self.name) };
         Ok(QuotedQuantity::new(quantity, &format!("{} {value}", self.name), 0))
     }
 
-    /// What the metric was from the first of these moments to the last; gauges use those between, too.
+    /// Returns the metric from the first of these moments to the last; gauges also use those between.
     ///
     /// # Errors
     /// If a count went backwards, too little was counted, or the unit changed.
@@ -338,7 +340,7 @@ impl Meter {
         then.in_unit_of(first).map_err(|why| SampleError::UnitChange { name: self.name.clone(), why })
     }
 
-    /// The unit of [`Meter::value`].
+    /// Returns the unit of [`Meter::value`].
     pub fn unit(&self, seen: &[Seen]) -> QuantityUnit {
         let counted = || QuantityUnit::of_name(&self.name);
         match (self.kind, seen.first()) {
@@ -349,7 +351,7 @@ impl Meter {
         }
     }
 
-    /// How a value was read: its unit, and the line that it was last read in.
+    /// Returns the reading of a value: its unit, and its last line.
     pub fn reading(&self, seen: &[Seen], value: f64) -> MetricReading {
         let line = match seen.last() {
             Some(Seen::Now(last) | Seen::Count(last, _)) => last.line.clone(),

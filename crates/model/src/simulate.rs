@@ -1,4 +1,4 @@
-//! Surveys of machines whose truth is known, so that what is concluded from them can be checked.
+//! Surveys of machines with known properties, to check conclusions.
 
 mod experiment;
 pub mod layout;
@@ -20,7 +20,8 @@ use crate::trial::{Design, Experiment, Trial};
 pub use experiment::{Effects, Trials, experiment};
 pub use slots::{Load, SimulatedSlots, World, slots};
 
-/// How an experiment stands that is made until it is decided or has so many blocks; what each trial gives is by its block, its place in that, and its arm.
+/// Runs an experiment until it is decided or has `most_blocks` blocks, and returns its standing. `trial` gets the
+/// block, the place in the block, and the arm.
 pub fn made(experiment: &Experiment, most_blocks: u32, mut trial: impl FnMut(u32, u32, usize) -> Trial) -> Standing {
     let mut design = Design::of(experiment, &[]);
     while design.blocks() < most_blocks && !design.is_decided() {
@@ -32,18 +33,18 @@ pub fn made(experiment: &Experiment, most_blocks: u32, mut trial: impl FnMut(u32
     design.standing()
 }
 
-/// What is true of a cpu.
+/// True properties of a cpu.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth {
     /// The median of a piece in nanoseconds.
     pub piece_ns: f64,
-    /// Interrupts a second; two in five from the timer, the rest from a disk.
+    /// Interrupts per second; two in five from the timer, the rest from a disk.
     pub interrupts_per_s: f64,
     /// The share of time lost to stalls.
     pub lost: f64,
 }
 
-/// How a simulated machine changes while it is surveyed. Noise runs on from visit to visit, in the order of the visits.
+/// Variation of a simulated machine during a survey. Noise persists from visit to visit, in the order of the visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
     /// 0.2 % from visit to visit, a slow random walk.
@@ -59,7 +60,7 @@ pub enum Noise {
 }
 
 impl Noise {
-    /// All of them.
+    /// All kinds of noise.
     pub const ALL: [Self; 5] = [Self::Quiet, Self::Walk, Self::Sticky, Self::Outliers, Self::Thermal];
 }
 
@@ -73,7 +74,7 @@ struct Weather {
 }
 
 impl Weather {
-    /// The logarithm of how much slower the next visit is, and how much more it stalls.
+    /// Returns the logarithms of the next visit's slowdown, and of the factor for its stalls.
     fn next(&mut self) -> (f64, f64) {
         let step = if self.noise == Noise::Walk { 0.006 } else { 0.001 };
         self.walk += step * self.random.normal();
@@ -89,7 +90,7 @@ impl Weather {
     }
 }
 
-/// A survey of a machine whose cpus are truly as `truth` says: `rounds` rounds, each in fresh random order.
+/// Simulates a survey of a machine with cpus as `truth` describes them: `rounds` rounds, each in fresh random order.
 pub fn survey(machine: Machine, rounds: u32, seed: u64, noise: Noise, truth: impl Fn(u32) -> Truth) -> Survey {
     let mut weather = Weather { noise, random: Random::new(seed), visits: 0, walk: 0.0, mode: 0.0 };
     let mut cpus: Vec<CpuObservation> = machine
@@ -162,7 +163,7 @@ fn visit(truth: Truth, weather: &mut Weather) -> CpuRound {
     }
 }
 
-/// Links between all pairs of a machine's allowed cpus: eight visits each, with noise of 2 %.
+/// Simulates links between all pairs of a machine's allowed cpus: eight visits each, with noise of 2 %.
 pub fn links(machine: &Machine, seed: u64, one_way_ns: impl Fn(Relation) -> f64) -> Links {
     let mut random = Random::new(seed);
     let cpus: Vec<u32> = machine.allowed.iter().collect();

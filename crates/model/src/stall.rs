@@ -1,4 +1,4 @@
-//! Stalls of a cpu as they were observed: a stretch of time in which a loop that never waits did not get on.
+//! Observed stalls of a cpu: times in which a loop that never waits made no progress.
 
 use std::collections::BTreeMap;
 
@@ -13,50 +13,50 @@ pub struct Stall {
     pub begin_ns: u64,
     /// The first reading after it.
     pub end_ns: u64,
-    /// How much of the time since the stall before it the thread was not on the cpu, in nanoseconds, at most its own length:
-    /// time that passed less the thread's cpu time.
+    /// Time off the cpu since the stall before it, in nanoseconds, at most its own length: elapsed time minus the
+    /// thread's cpu time.
     pub off_cpu_ns: u64,
-    /// How often the cpu was taken from the thread since the stall before it.
+    /// Number of preemptions of the thread since the stall before it.
     pub involuntary_switches: u32,
 }
 
 impl Stall {
-    /// How long it took, in nanoseconds.
+    /// Returns its length in nanoseconds.
     pub fn length_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.begin_ns)
     }
 }
 
-/// What one visit to one cpu observed.
+/// Observations of one visit to one cpu.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Visit {
     /// The cpu.
     pub cpu: u32,
-    /// Which round, from 0.
+    /// Index of the round, from 0.
     pub round: u32,
-    /// Whether the kernel's events were recorded meanwhile.
+    /// True if the kernel's events were recorded meanwhile.
     pub armed: bool,
-    /// When timing began, in nanoseconds of CLOCK_MONOTONIC_RAW.
+    /// Begin of timing, in nanoseconds of CLOCK_MONOTONIC_RAW.
     pub begin_ns: u64,
-    /// When it ended.
+    /// End of timing, on the same clock.
     pub end_ns: u64,
-    /// What a piece takes that nothing interrupts, in nanoseconds: so much of a stall is work that was done.
+    /// Duration of an uninterrupted piece, in nanoseconds: this part of a stall is work.
     pub piece_ns: u64,
-    /// The thread that timed: its number in the system as a whole, 0 where it is not known.
+    /// Thread id of the timing thread in the system's namespace; 0 if unknown.
     pub own_task: u32,
     /// The stalls, in order of time.
     pub stalls: Vec<Stall>,
-    /// Stalls for which there was no room: they are in the histogram of pieces alone.
+    /// Stalls for which there was no room: only the histogram of pieces has them.
     pub not_kept: u64,
-    /// The events of the cpu, and what others sent it, in order of time.
+    /// The events of the cpu, and interrupts sent to it by others, in order of time.
     pub events: Vec<Event>,
     /// Events that were lost because the buffers were full.
     pub events_lost: u64,
 }
 
 impl Visit {
-    /// Leaves what lies in a stretch of it. Outside of that there was no room for stalls, or for the events that would name them: rates
-    /// would be too low, and stalls would seem to be nobody's.
+    /// Truncates the visit to `begin_ns..=end_ns`. Outside of it there was no room for stalls, or for the events that
+    /// would name them: rates would be too low, and stalls would lack their causes.
     pub fn cut_to(&mut self, begin_ns: u64, end_ns: u64) {
         self.end_ns = end_ns.clamp(self.begin_ns, self.end_ns);
         self.begin_ns = begin_ns.clamp(self.begin_ns, self.end_ns);
@@ -67,7 +67,7 @@ impl Visit {
         self.events.retain(|event| stretch.contains(&event.at_ns));
     }
 
-    /// Leaves so many of its stalls, and the time up to the last of them; nothing of it where that is none.
+    /// Truncates the visit to its first `most` stalls and the time up to the last of them; 0 leaves an empty visit.
     pub fn cut_to_stalls(&mut self, most: usize) {
         let end_ns = match most.checked_sub(1) {
             None => self.begin_ns,
@@ -77,16 +77,16 @@ impl Visit {
         self.cut_to(self.begin_ns, end_ns);
     }
 
-    /// How long it was timed, in seconds.
+    /// Returns the timed duration in seconds.
     pub fn elapsed_s(&self) -> f64 {
         self.end_ns.saturating_sub(self.begin_ns) as f64 * 1e-9
     }
 }
 
-/// What has to be known of a machine to name causes.
+/// Facts about a machine needed to name causes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Surroundings {
-    /// Whether a hypervisor could take time.
+    /// True if a hypervisor could take time.
     pub has_hypervisor: bool,
     /// The devices of the interrupts, by number: "virtio1-req.0".
     pub devices: BTreeMap<u32, String>,

@@ -1,4 +1,4 @@
-//! Suites: benchmarks that are tried one after the other on the same placements, for a table as reviews have it.
+//! Suites: benchmarks that are tried one after the other on the same placements, for a table as in reviews.
 //!
 //! A suite is a file (TOML); docs/trying.md describes the format.
 
@@ -20,12 +20,12 @@ use crate::trial::{Experiment, LONGEST_TIMEOUT_S, Metric};
 pub struct Suite {
     /// Its name.
     pub name: String,
-    /// What it is, in one sentence.
+    /// Description in one sentence.
     pub about: Option<String>,
     /// The command that installs packages, by the distribution's `ID` of os-release(5).
     #[serde(default)]
     pub install: BTreeMap<String, String>,
-    /// What is run, in order.
+    /// The benchmarks, in order.
     #[serde(rename = "benchmark")]
     pub benchmarks: Vec<Benchmark>,
 }
@@ -34,29 +34,30 @@ pub struct Suite {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Benchmark {
-    /// Its name, which no other of the suite has.
+    /// Its name, unique in the suite.
     pub name: String,
-    /// What it is one of: there is a mean for each category.
+    /// Its category; there is a mean for each.
     pub category: String,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The programs that must be installed; the command's alone where nothing is said.
+    /// The programs that must be installed; empty for the command alone.
     #[serde(default)]
     pub needs: Vec<String>,
     /// The packages that have them, by the distribution's `ID` of os-release(5).
     #[serde(default)]
     pub packages: BTreeMap<String, String>,
-    /// What decides; the wall time where nothing is said.
+    /// The metric that decides; the wall time by default.
     metric: Option<MetricEntry>,
-    /// The file that the metric is written to, seen from the folder in which it is run; it is removed before each run. In its output where nothing is said.
+    /// The file that the metric is written to, relative to the benchmark's folder; it is removed before each run. By
+    /// default the metric is in the output.
     pub metric_file: Option<String>,
-    /// Where it is run, from the suite's own folder; in an empty folder of its own where nothing is said.
+    /// Its folder, relative to the suite's own; an empty folder of its own by default.
     pub folder: Option<String>,
     /// A script for sh(1), run once before.
     pub setup: Option<String>,
     /// A script for sh(1), run once after.
     pub cleanup: Option<String>,
-    /// A run that takes longer, in seconds, has failed.
+    /// Time limit of a run, in seconds; longer runs have failed.
     pub timeout_s: Option<f64>,
 }
 
@@ -64,49 +65,49 @@ pub struct Benchmark {
 #[serde(deny_unknown_fields)]
 struct MetricEntry {
     name: String,
-    /// Left out where the name alone finds it ([`metric_line::pattern`]).
+    /// Optional if the name alone finds it ([`metric_line::pattern`]).
     pattern: Option<String>,
-    /// Left out where name or pattern say it.
+    /// Optional if the name or the pattern implies it.
     higher: Option<bool>,
 }
 
-/// How a distribution installs programs.
+/// Installation of programs by a distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
-    /// The command, with all packages whose names are known.
+    /// The command, with all known packages.
     pub command: String,
-    /// Programs whose packages are not known.
+    /// Programs without a known package.
     pub unknown: Vec<String>,
 }
 
-/// Why a text is not a suite.
+/// Reason why a text is not a suite.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SuiteError {
-    /// It is no TOML, or has keys or values that a suite does not have.
+    /// The text is not TOML, or has unknown keys or invalid values.
     #[error("line {line}: {what}")]
     Text {
-        /// The line where it is, counted from 1.
+        /// The line of the error, counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// Description of the error.
         what: String,
     },
-    /// What it says of packages could not be pasted into a shell without a thought.
+    /// An install command or package could not be pasted safely into a shell.
     #[error("install, {distribution}: {what}")]
     Install {
         /// The distribution.
         distribution: String,
-        /// What is wrong.
+        /// Description of the problem.
         what: String,
     },
-    /// A benchmark cannot be run as it is described.
+    /// A benchmark cannot be run as described.
     #[error("benchmark \"{name}\": {what}")]
     Benchmark {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
     },
-    /// There is nothing in it.
+    /// It has no benchmark.
     #[error("it has no benchmark")]
     Empty,
 }
@@ -115,7 +116,7 @@ impl Suite {
     /// Reads a suite.
     ///
     /// # Errors
-    /// [`SuiteError`] where it is none.
+    /// [`SuiteError`] if the text is not a valid suite.
     pub fn parse(text: &str) -> Result<Self, SuiteError> {
         let suite: Self = toml::from_str(text).map_err(|error| SuiteError::Text {
             line: line_of(text, error.span().map_or(0, |span| span.start)),
@@ -138,7 +139,8 @@ impl Suite {
         if suite.benchmarks.is_empty() { Err(SuiteError::Empty) } else { Ok(suite) }
     }
 
-    /// The suite that stored experiments are parts of, as far as they say: a benchmark for each. Absent where there is none, or one is no part.
+    /// Reconstructs the suite of stored experiments, with a benchmark for each. `None` without experiments, or if one
+    /// belongs to no suite.
     pub fn of_parts(experiments: &[&Experiment]) -> Option<Self> {
         let benchmark = |experiment: &&Experiment| {
             let part = experiment.suite.as_ref()?;
@@ -161,8 +163,8 @@ impl Suite {
         Some(Self { name, about: None, install: BTreeMap::new(), benchmarks })
     }
 
-    /// How a distribution installs what these benchmarks need. Absent where the suite does not know the distribution, or none
-    /// of the packages.
+    /// Returns the command by which a distribution installs the needs of these benchmarks. `None` if the suite does not
+    /// know the distribution, or none of the packages.
     pub fn installation(&self, distribution: &str, benchmarks: &[&Benchmark]) -> Option<Installation> {
         let command = self.install.get(distribution)?;
         let packages = |benchmark: &Benchmark| benchmark.packages.get(distribution).cloned();
@@ -178,7 +180,7 @@ impl Suite {
 }
 
 impl Benchmark {
-    /// What decides.
+    /// Returns the metric that decides.
     pub fn metric(&self) -> Metric {
         let Some(MetricEntry { name, pattern, higher }) = &self.metric else { return Metric::wall_time() };
         let by_name = || metric_line::more_is_better(name, pattern.as_deref().unwrap_or_default());
@@ -190,7 +192,7 @@ impl Benchmark {
         }
     }
 
-    /// The programs that must be installed.
+    /// Returns the programs that must be installed.
     pub fn programs(&self) -> &[String] {
         if self.needs.is_empty() { &self.command[..1] } else { &self.needs }
     }
@@ -215,7 +217,7 @@ impl Benchmark {
             return Some(format!("the metric \"{name}\" needs higher = true or higher = false"));
         }
         if let Some(file) = &self.metric_file {
-            // What is removed before each run is nothing of somebody else's.
+            // The file is removed before each run, so it must be the benchmark's own.
             if self.metric.is_none()
                 || file.is_empty()
                 || file.starts_with('/')
@@ -236,7 +238,7 @@ impl Benchmark {
     }
 }
 
-/// What installs packages and does nothing else, by the package managers' own manuals; `-y` and what asks for rights may be beside it.
+/// Commands that only install packages, by the package managers' own manuals; `-y`, `sudo` and `doas` may be added.
 const INSTALLERS: [&str; 20] = [
     "apt install",
     "apt-get install",
@@ -260,7 +262,7 @@ const INSTALLERS: [&str; 20] = [
     "zypper install",
 ];
 
-/// Why a command is none to be pasted into a shell with packages behind it.
+/// Returns the reason why a command with packages appended could not be pasted safely into a shell.
 fn wrong_installer(distribution: &str, command: &str) -> Option<String> {
     // os-release(5): an ID has no other characters.
     if !distribution.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte)) {
@@ -274,7 +276,8 @@ fn wrong_installer(distribution: &str, command: &str) -> Option<String> {
         .then(|| format!("\"{command}\" is not one of: {}", INSTALLERS.join(", ")))
 }
 
-/// Whether this can only be the name of a package: no option, nothing for a shell, and no "-" at the end, with which apt removes one.
+/// Returns true if this can only be the name of a package: no option, no shell syntax, and no "-" at the end, with
+/// which apt removes one.
 fn is_package(word: &str) -> bool {
     let is_of_names = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._:/@".contains(&byte);
     let (first, last) = (word.bytes().next(), word.bytes().last());
@@ -283,7 +286,7 @@ fn is_package(word: &str) -> bool {
         && last.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'+')
 }
 
-/// The suites that the program holds, by their names: programs that reviews use, and the built-in workloads.
+/// Suites that are compiled into the program, by name: programs used by reviews, and the built-in workloads.
 pub const BUILT_IN: [(&str, &str); 2] = [
     ("review", include_str!("../../../suites/review.toml")),
     ("workloads", include_str!("../../../suites/workloads.toml")),

@@ -1,4 +1,4 @@
-//! What all probes observed, with the machine they observed it on. Nothing in here is a conclusion.
+//! Observations of all probes, with the observed machine; no conclusions.
 
 use corewise_machine::counts::Counted;
 use corewise_machine::event::EventSource;
@@ -22,7 +22,7 @@ use crate::stall::{Stall, Surroundings, Visit};
 /// One survey: plain observations that print as JSON and from which [`conclude::conclude`] computes the rest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Survey {
-    /// Where and how the survey was made.
+    /// Place and manner of the survey's making.
     pub provenance: Provenance,
     /// The machine it was made on.
     pub machine: Machine,
@@ -30,19 +30,19 @@ pub struct Survey {
     pub clock: Clock,
     /// The fixed piece of work that was timed.
     pub work: Work,
-    /// What each surveyed cpu showed, by rising number.
+    /// Observations of each surveyed cpu, by rising number.
     pub cpus: Vec<CpuObservation>,
-    /// What talking between two cpus costs.
+    /// Costs of communication between two cpus.
     pub links: Links,
-    /// How stalls were watched; absent in surveys of corewise before it did, and where they were not.
+    /// Method of watching stalls; absent if they were not watched, and in old surveys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
-    /// What could not be measured.
+    /// Failed measurements.
     pub gaps: Vec<Gap>,
 }
 
 impl Survey {
-    /// What is known of the machine, to describe the periods of its stalls: how often the timer strikes a cpu while it is busy is in the
+    /// Returns facts about the machine to describe the periods of its stalls: the timer's rate on a busy cpu is in the
     /// kernel's counts.
     pub fn surroundings(&self) -> period::Surroundings {
         let counted = self.cpus.iter().flat_map(|seen| &seen.rounds).filter_map(|round| round.interrupts.as_ref());
@@ -56,27 +56,27 @@ impl Survey {
     }
 }
 
-/// How many time-lines of a cause's longest stalls a survey keeps.
+/// Number of time-lines of a cause's longest stalls that a survey keeps.
 pub const WORST_OF_SURVEY: usize = 1;
-/// How many a look at stalls alone keeps.
+/// The same for a survey of stalls alone.
 pub const WORST_OF_TAIL: usize = 10;
 
-/// A survey with what its causes were computed from, so that they can be computed again.
+/// A survey with the input of its causes, so that they can be recomputed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
     /// The survey.
     pub survey: Survey,
-    /// What has to be known to name causes.
+    /// Facts needed to name causes.
     pub surroundings: Surroundings,
     /// Every visit to a cpu, with its stalls and the kernel's events.
     pub visits: Vec<Visit>,
 }
 
 impl Recording {
-    /// Says what is wrong with a recording that comes from a file.
+    /// Checks a recording that comes from a file.
     ///
     /// # Errors
-    /// One sentence.
+    /// One sentence about the first problem.
     pub fn check(&self) -> Result<(), String> {
         self.survey.check()?;
         check_numbers(&(&self.surroundings, &self.visits))?;
@@ -90,7 +90,7 @@ impl Recording {
         }
     }
 
-    /// The survey, with the causes computed anew.
+    /// Returns the survey with recomputed causes.
     pub fn replayed(&self) -> Survey {
         let divided: Vec<_> = self.visits.iter().map(|visit| divide(visit, &self.surroundings)).collect();
         let worst = if self.survey.provenance.scope.is_machine() { WORST_OF_SURVEY } else { WORST_OF_TAIL };
@@ -104,7 +104,7 @@ impl Recording {
     }
 }
 
-/// What a survey is of.
+/// Scope of a survey.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -116,49 +116,49 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether every probe was used.
+    /// Returns true if every probe was used.
     pub fn is_machine(&self) -> bool {
         *self == Self::Machine
     }
 }
 
-/// How stalls were watched for.
+/// Method of watching stalls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Watch {
-    /// How much could be seen of their causes.
+    /// The source of events, which limits the visible causes.
     #[serde(rename = "rung")]
     pub event_source: EventSource,
-    /// A piece that takes this much longer than usual is a stall, in nanoseconds.
+    /// Minimum excess of a piece's duration over the usual one for a stall, in nanoseconds.
     pub threshold_ns: f64,
-    /// Whether the thread that timed ran before all others (SCHED_FIFO).
+    /// True if the timing thread ran before all others (SCHED_FIFO).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_in_line: bool,
-    /// What watching cost; absent where it was not measured.
+    /// Cost of watching; absent if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbation: Option<Perturbation>,
 }
 
-/// Where and how a survey was made.
+/// Place and manner of a survey's making.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
-    /// What it is of.
+    /// Its scope.
     #[serde(default, skip_serializing_if = "Scope::is_machine")]
     pub scope: Scope,
     /// corewise's version.
     pub corewise: String,
     /// The beginning, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: i64,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     pub elapsed_s: f64,
-    /// How long it was meant to take at most, in seconds.
+    /// Planned maximum duration in seconds.
     pub budget_s: f64,
     /// The seed of the random orders.
     pub seed: u64,
-    /// How many whole rounds over all cpus were made.
+    /// Number of complete rounds over all cpus.
     pub rounds: u32,
-    /// Whether it was ended before its plan was.
+    /// True if it was ended before its plan was complete.
     pub partial: bool,
-    /// The share of the machine's cpu time that others used while the survey ran, 0 to 1, where known.
+    /// The share of the machine's cpu time that other programs used during the survey, 0 to 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_busy: Option<f64>,
 }
@@ -166,13 +166,12 @@ pub struct Provenance {
 /// The fixed piece of work that the tail probe times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Work {
-    /// What a piece is.
+    /// Kind of a piece.
     #[serde(default, skip_serializing_if = "WorkKind::is_compute")]
     pub kind: WorkKind,
-    /// How many dependent additions a piece is; 0 where it is something else.
+    /// Number of dependent additions of a piece; 0 for other kinds.
     pub additions: u32,
-    /// What the loop costs for each recorded piece beyond the work itself, in nanoseconds (median); it is part of every
-    /// duration and subtracted from none.
+    /// Overhead of the loop for each recorded piece, in nanoseconds (median); every duration includes it.
     pub overhead_ns: f64,
 }
 
@@ -180,7 +179,7 @@ pub struct Work {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkKind {
-    /// Nothing but reading the clock: the finest look at stalls.
+    /// Only a reading of the clock: the finest resolution of stalls.
     Spin,
     /// A thousand dependent additions.
     #[default]
@@ -192,12 +191,12 @@ pub enum WorkKind {
 }
 
 impl WorkKind {
-    /// Whether it is the additions.
+    /// Returns true for the additions.
     pub fn is_compute(&self) -> bool {
         *self == Self::Compute
     }
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Spin => "spin",
@@ -208,7 +207,7 @@ impl WorkKind {
     }
 }
 
-/// What one cpu showed.
+/// Observations of one cpu.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuObservation {
     /// The operating system's number.
@@ -217,32 +216,32 @@ pub struct CpuObservation {
     pub tail: Histogram,
     /// Each visit, in order of time.
     pub rounds: Vec<CpuRound>,
-    /// What stalled it; absent where stalls were not watched.
+    /// Its stalls; absent if they were not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalls: Option<CpuStalls>,
 }
 
-/// What one cpu showed in one visit.
+/// Observations of one cpu in one visit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuRound {
-    /// Which round, from 0.
+    /// Index of the round, from 0.
     pub round: u32,
     /// Its place in the round's random order, from 0.
     pub place: u32,
-    /// How long the visit was timed for, in seconds.
+    /// Timed duration of the visit, in seconds.
     pub elapsed_s: f64,
     /// The durations of the pieces.
     pub tail: Tail,
     /// The clock rate of the core while it worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency: Option<Frequency>,
-    /// Interrupts this cpu took meanwhile, where they were counted on this visit.
+    /// Interrupts of this cpu meanwhile, if they were counted on this visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<Counted>,
-    /// Soft interrupts this cpu ran meanwhile, where they were counted on this visit.
+    /// Soft interrupts of this cpu meanwhile, if they were counted on this visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub softirqs: Option<Counted>,
-    /// What happened to the probe's thread.
+    /// Events of the probe's thread.
     pub thread: ThreadUse,
     /// Time the hypervisor ran something else on this cpu, in seconds (grain 10 ms), if the kernel reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -252,7 +251,7 @@ pub struct CpuRound {
 /// A summary of durations in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tail {
-    /// How many pieces.
+    /// Number of pieces.
     pub count: u64,
     /// Arithmetic mean.
     pub mean_ns: f64,
@@ -266,17 +265,17 @@ pub struct Tail {
     pub p99_9_ns: f64,
     /// 99.99th percentile.
     pub p99_99_ns: f64,
-    /// 99.999th percentile; absent in what was stored before it was kept.
+    /// 99.999th percentile; absent in old surveys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_999_ns: Option<f64>,
     /// The longest.
     pub max_ns: f64,
-    /// The share of time lost to stalls: what pieces took beyond twice the median, over the whole time.
+    /// The share of time lost to stalls: durations of pieces beyond twice the median, over the whole time.
     pub lost: f64,
 }
 
 impl Tail {
-    /// The summary of a histogram that was filled by a clock with the given step.
+    /// Summarizes a histogram that was filled by a clock with the given step.
     pub fn of(histogram: &Histogram, step_ns: f64) -> Self {
         let at = |quantile| histogram.quantile_ns(quantile);
         Self {
@@ -299,11 +298,11 @@ impl Tail {
 pub struct Frequency {
     /// Gigahertz.
     pub gigahertz: f64,
-    /// How it was had.
+    /// Its source.
     pub source: FrequencySource,
 }
 
-/// How a clock rate was had.
+/// Source of a clock rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FrequencySource {

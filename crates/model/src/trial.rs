@@ -1,4 +1,4 @@
-//! A workload, the placements that it is tried on, and the runs that were made of it.
+//! A workload, its placements, and their trials.
 
 mod arm;
 mod design;
@@ -34,19 +34,19 @@ pub use threads::{Occupancy, ThreadsReport, threads};
 pub use timing::{LONGEST_TRIAL, revise_repeats, usual_repeats, usual_rest};
 pub use units::{UnitLedger, metric_unit, metric_units};
 
-/// What stands for the number of threads in the words of a command.
+/// Placeholder for the number of threads in the words of a command.
 pub const THREADS_PLACE: &str = "{threads}";
 
-/// No run takes longer, in seconds: a year.
+/// Longest time limit of a run, in seconds: a year.
 pub const LONGEST_TIMEOUT_S: f64 = 31_536_000.0;
 
-/// No run counts as slow only from more times the usual on, and none counts as more times that.
+/// Largest multiple of the usual run for a slow run, and for the cap of a mean.
 pub const LARGEST_TIMES: f64 = 1_000.0;
 
-/// The margin of rare values, which vary much more from run to run, where nothing is said of it.
+/// Default margin for rare values, which vary much more from run to run.
 const MARGIN_OF_TAILS: f64 = 0.10;
 
-/// A workload and the placements to try it on; with its trials it is all that a verdict is computed from.
+/// A workload and the placements to try it on; with its trials, the whole input of a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     /// corewise's version.
@@ -57,43 +57,43 @@ pub struct Experiment {
     pub seed: u64,
     /// The machine it was begun on.
     pub machine: Machine,
-    /// What is run, and what of it counts.
+    /// The command, and its metrics.
     pub workload: Workload,
-    /// What is tried: the operating system's choice first, the others from the least to the most restrictive; numbers of
-    /// threads as [`crate::experiment::arrange`] puts them.
+    /// The placements: the operating system's choice first, the others from the least to the most restrictive; numbers
+    /// of threads in the order of [`crate::experiment::arrange`].
     pub arms: Vec<Arm>,
-    /// How it is judged.
+    /// Rules by which it is judged.
     pub policy: Policy,
     /// The suite that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suite: Option<Part>,
-    /// Of how many runs in a row each trial is made, where it confirms another experiment.
+    /// Consecutive runs of each trial, if it confirms another experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stretch: Option<Stretch>,
-    /// The file that it was taken from, where it was not made here: its commands are somebody else's.
+    /// The file that it was imported from; `None` if it was made here. Its commands have another author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
 }
 
-/// A confirmation: the winner and the baseline again, in stretches so long that what one leaves behind for the other wears off.
+/// A confirmation: the winner and the baseline again, in stretches so that after-effects of one on the other wear off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
-    /// The runs in a row.
+    /// Number of consecutive runs.
     pub runs: u32,
-    /// The first of them, which do not count.
+    /// Number of first runs, which do not count.
     pub skipped: u32,
-    /// The number of the experiment that is confirmed, where it is stored.
+    /// The number of the confirmed experiment, if it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<i64>,
 }
 
-/// The fewest runs of a stretch, and the fewest seconds.
+/// Minimum runs of a stretch, and minimum seconds.
 const SHORTEST_STRETCH: (u32, f64) = (20, 5.0);
-/// No stretch has more runs.
+/// Maximum runs of a stretch.
 const LONGEST_STRETCH: u32 = 10_000;
 
 impl Stretch {
-    /// A stretch of runs that take so many seconds each; a quarter of it does not count.
+    /// Creates a stretch for runs of this length in seconds; a quarter of it does not count.
     pub fn of_runs(seconds: f64, of: Option<i64>) -> Self {
         let (fewest, least_s) = SHORTEST_STRETCH;
         let runs = (least_s / seconds).ceil().clamp(f64::from(fewest), f64::from(LONGEST_STRETCH)) as u32;
@@ -102,7 +102,7 @@ impl Stretch {
 }
 
 impl Experiment {
-    /// What is wrong with one that comes from a file, if anything.
+    /// Checks an experiment that comes from a file.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.machine.check()?;
         let Policy { error_rate, margin, guard_margin, slow, cap, least_blocks, .. } = self.policy;
@@ -138,26 +138,26 @@ impl Experiment {
     }
 }
 
-/// Most placements of an experiment.
+/// Maximum number of placements of an experiment.
 const MOST_ARMS: usize = 1_000;
 
-/// A folder by its path: a text, or bytes where the path is not UTF-8.
+/// A folder by its path: a text, or bytes if the path is not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Folder {
     /// A path that is UTF-8.
     Text(String),
-    /// The bytes of one that is not.
+    /// The bytes of a path that is not UTF-8.
     Bytes(Vec<u8>),
 }
 
 impl Folder {
-    /// The folder of a path's bytes.
+    /// Creates a folder from a path's bytes.
     pub fn of_bytes(bytes: Vec<u8>) -> Self {
         String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
     }
 
-    /// The bytes of its path.
+    /// Returns the bytes of its path.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
@@ -172,12 +172,12 @@ impl From<&str> for Folder {
     }
 }
 
-/// Where an experiment belongs that is part of a suite.
+/// Membership of an experiment in a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// The suite's name.
     pub suite: String,
-    /// When the suite was begun, in milliseconds since 1970-01-01 UTC: the same for all parts.
+    /// Start of the suite, in milliseconds since 1970-01-01 UTC: the same for all parts.
     pub begun_unix_ms: i64,
     /// The benchmark's name.
     pub benchmark: String,
@@ -186,42 +186,44 @@ pub struct Part {
     /// The script that was run before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
-    /// How the suite is judged, and each benchmark unless it says more.
+    /// The suite's policy, which a benchmark may override.
     #[serde(default)]
     pub policy: Policy,
 }
 
-/// What is run, and what of it counts.
+/// A command or processes, with metrics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
-    /// The program and its arguments; of running processes, what the first of them executes.
+    /// The program and its arguments; for running processes, the command line of the first.
     pub command: Vec<String>,
     /// The folder it is run in.
     pub folder: Folder,
-    /// What decides.
+    /// The metric that decides.
     pub metric: Metric,
-    /// What must not get worse by the margin where the metric gets better.
+    /// Metrics that must not get worse by the margin of guards when the metric gets better.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<Metric>,
-    /// The file, seen from the folder, that the program writes its metric and its guards to; absent where they are in its output. It is removed before each run.
+    /// The file, relative to the folder, that the program writes its metric and its guards to; absent if they are in
+    /// its output. It is removed before each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric_file: Option<String>,
-    /// A shell script that is run before each block, to change what should not matter. `COREWISE_VARY` has the block's random number there.
+    /// A shell script that is run before each block, to vary irrelevant conditions. `COREWISE_VARY` has the block's
+    /// random number there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vary: Option<String>,
-    /// The name of a process that the command, a launcher, leaves behind: a run lasts until that one has ended.
+    /// The name of a process that the command, a launcher, leaves running: a run ends when it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<String>,
-    /// A run that takes more seconds is ended and counts as failed.
+    /// Time limit of a run, in seconds; a longer run is ended and counts as failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<f64>,
-    /// Variables of the environment that say how many threads to have, for arms with a number of threads.
+    /// Environment variables that set the number of threads, for arms with one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads_as: Vec<String>,
-    /// Variables of the environment that name the cpus of a pinned arm, one for each thread: "0,2,4".
+    /// Environment variables that name the cpus of a pinned arm, one for each thread: "0,2,4".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins_as: Vec<String>,
-    /// The running processes that are placed; absent where a command is run.
+    /// The running processes that are placed; absent if a command is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<Live>,
     /// The services that are started for the command, which is their load.
@@ -233,7 +235,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// A command that is run in a folder, with a metric and nothing else.
+    /// Creates a command with a folder and a metric.
     pub fn new(command: Vec<String>, folder: Folder, metric: Metric) -> Self {
         Self {
             command,
@@ -252,7 +254,7 @@ impl Workload {
         }
     }
 
-    /// The names of the roles that may have a placement of their own: none where everything is placed as one.
+    /// Returns the names of the roles that may have a placement of their own; empty if everything is placed as one.
     pub fn roles(&self) -> Vec<String> {
         let services = self.parts.iter().flat_map(|parts| parts.services.iter().map(|service| service.name.clone()));
         let all: Vec<String> = services.chain(self.thread_roles.iter().map(|role| role.name.clone())).collect();
@@ -260,7 +262,7 @@ impl Workload {
         if all.is_empty() { all } else { [all, vec![last.to_owned()]].concat() }
     }
 
-    /// The metric (the first), or a guard (from 1 on), for a message: "its guard p99".
+    /// Describes the metric (0) or a guard (from 1 on) for a message: "its guard p99".
     pub fn describe_metric(&self, at: usize) -> String {
         match at.checked_sub(1).and_then(|guard| self.guards.get(guard)) {
             Some(guard) => format!("its guard {}", guard.name),
@@ -268,22 +270,22 @@ impl Workload {
         }
     }
 
-    /// Whether what is placed goes on from trial to trial, so that one may leave something behind for the next.
+    /// Returns true if its processes continue from trial to trial, so that one may affect the next.
     pub fn goes_on(&self) -> bool {
         self.live.is_some() || self.parts.as_ref().is_some_and(|parts| parts.keep_started)
     }
 
-    /// Whether its metric or a guard tells of rare values.
+    /// Returns true if its metric or a guard measures rare values.
     pub fn tells_of_tails(&self) -> bool {
         std::iter::once(&self.metric).chain(&self.guards).any(Metric::is_tail)
     }
 
-    /// After how long a run is ended and has failed; absent where it may take as long as it takes.
+    /// Returns the time limit of a run; `None` without a limit.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_TIMEOUT_S)))
     }
 
-    /// The command of an arm: where it has a number of threads, with that in its places.
+    /// Returns the command of an arm, with its number of threads in place of the placeholder.
     pub fn command_of(&self, arm: &Arm) -> Vec<String> {
         match arm.threads {
             Some(threads) => {
@@ -293,8 +295,8 @@ impl Workload {
         }
     }
 
-    /// What an arm changes in the environment: names with their values, or without one where they are taken away. Who is left to the
-    /// operating system is not to be pinned by what the user's own environment says.
+    /// Returns an arm's changes to the environment: names with their values, or `None` to remove the variable. An arm
+    /// left to the operating system must not be pinned by the user's own environment.
     pub fn environment_of(&self, arm: &Arm) -> Vec<(String, Option<String>)> {
         let threads = arm.threads.map(|threads| threads.to_string());
         let cpus = arm.cpus.as_ref().map(|cpus| cpus.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(","));
@@ -310,28 +312,29 @@ impl Workload {
 pub struct Metric {
     /// Its name: "wall time", or the user's.
     pub name: String,
-    /// The regular expression whose first group, or the whole of it, is the number; absent for the wall time in seconds.
+    /// A regular expression: its first group, or its whole match, is the number. Absent for the wall time in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// Whether a higher number is better.
+    /// True if a higher number is better.
     pub higher_is_better: bool,
-    /// How it is read of running processes; absent where a command is run.
+    /// Way of reading it from running processes; absent if a command is run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<Reading>,
 }
 
 impl Metric {
-    /// The time that a run takes.
+    /// Returns the metric of a run's duration.
     pub fn wall_time() -> Self {
         Self { name: "wall time".to_owned(), pattern: None, higher_is_better: false, reading: None }
     }
 
-    /// Whether it is the time that a run takes.
+    /// Returns true for the metric of a run's duration.
     pub fn is_wall_time(&self) -> bool {
         self.pattern.is_none() && self.reading.is_none()
     }
 
-    /// Whether it is of rare values, by its name: "p99", "p99.9 latency", "max", "worst". These vary more from run to run than a mean.
+    /// Returns true for rare values, by its name: "p99", "p99.9 latency", "max", "worst". These vary more from run to
+    /// run than a mean.
     pub fn is_tail(&self) -> bool {
         let name = self.name.to_lowercase();
         let mut words = name.split(|character: char| !character.is_alphanumeric() && character != '.');
@@ -341,7 +344,8 @@ impl Metric {
         words.any(|word| is_high_percentile(word) || ["tail", "max", "maximum", "worst"].contains(&word))
     }
 
-    /// The margin of an experiment on it, where nothing is said: that of the question, or for the typical run of rare values a larger one.
+    /// Returns the default margin of an experiment on it: that of the question, or a larger one for the typical run of
+    /// rare values.
     pub fn usual_margin(&self, policy: &Policy) -> f64 {
         match policy.what {
             _ if policy.margin != Policy::default().margin => policy.margin,
@@ -350,13 +354,14 @@ impl Metric {
         }
     }
 
-    /// The unit of its values in a trial that does not say it: seconds for the wall time, what the name says for all others.
+    /// Returns the unit of values in a trial without one: seconds for the wall time, the unit in the name for all
+    /// others.
     pub fn usual_unit(&self) -> QuantityUnit {
         if self.is_wall_time() { QuantityUnit::seconds() } else { QuantityUnit::of_name(&self.name) }
     }
 
-    /// A value as it is judged: its logarithm, turned so that lower is better. Where less is better, zero is as good as can be (no errors, no
-    /// retries); otherwise it has none.
+    /// Converts a value for judgement: its logarithm, turned so that lower is better. Zero is the best value if less is
+    /// better (no errors, no retries); otherwise it has no logarithm.
     pub fn judged(&self, value: f64) -> Option<f64> {
         let is_best = !self.higher_is_better && value == 0.0;
         let logarithm = if is_best { f64::MIN_POSITIVE.ln() } else { value.ln() };
@@ -364,7 +369,7 @@ impl Metric {
         x.is_finite().then_some(x)
     }
 
-    /// The value that is judged as `x`: the inverse of [`Metric::judged`].
+    /// Converts `x` back to a value: the inverse of [`Metric::judged`].
     pub fn value(&self, x: f64) -> f64 {
         match () {
             () if self.higher_is_better => (-x).exp(),
@@ -374,7 +379,7 @@ impl Metric {
     }
 }
 
-/// One run of the workload on one placement; or the mean of several short runs in a row.
+/// One run of the workload on one placement, or the mean of several consecutive short runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Its block, from 1; 0 for the runs before the first block, which do not count.
@@ -383,29 +388,31 @@ pub struct Trial {
     pub block: u32,
     /// Its place in the block, from 0.
     pub place: u32,
-    /// Which of the experiment's arms, from 0.
+    /// Index of the experiment's arm, from 0.
     pub arm: usize,
-    /// When it began, in milliseconds since 1970-01-01 UTC.
+    /// Start, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: i64,
-    /// Which boot it was made in, by a hash that shows only whether two trials of an experiment are of the same; absent where not known.
+    /// A hash of the boot, which shows only whether two trials of an experiment are of the same boot; absent if
+    /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<u32>,
-    /// How many runs in a row it is.
+    /// Number of its consecutive runs.
     pub repeats: u32,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// The guards' values, in the order of [`Workload::guards`]; absent where one was not found.
+    /// The guards' values, in the order of [`Workload::guards`]; absent if one was not found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guards: Vec<Option<f64>>,
-    /// How the metric was read, and then each guard: the unit of all these values, and the lines. Empty if nothing was read, as of the wall time alone.
+    /// Readings of the metric, and then of each guard: the units of these values, and the lines. Empty if nothing was
+    /// read, as for the wall time alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<MetricReading>,
-    /// What was measured of it besides.
+    /// Further measurements.
     pub observed: Observed,
 }
 
 impl Trial {
-    /// A single run with an outcome, of which nothing else is known.
+    /// Creates a single run with an outcome and no other data.
     pub fn new(block: u32, place: u32, arm: usize, outcome: Outcome) -> Self {
         Self {
             block,
@@ -421,100 +428,101 @@ impl Trial {
         }
     }
 
-    /// The mean power of the packages while it ran, in watts.
+    /// Returns the mean power of the packages while it ran, in watts.
     pub fn watts(&self) -> Option<f64> {
-        // Of runs in a row older versions stored the energy of all, and the time of one, without what passed between them.
+        // Older versions stored, for consecutive runs, the total energy but the time of one run, without the gaps
+        // between runs.
         let seconds = self.observed.energy_s.or((self.repeats <= 1).then_some(self.observed.wall_s));
         let watts = self.observed.energy_joules? / seconds?;
         watts.is_finite().then_some(watts)
     }
 }
 
-/// What came of a trial.
+/// Outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The metric's value.
     Value(f64),
-    /// It gave none.
+    /// It has no value.
     Failed {
-        /// Why: "exit status 1", "killed by signal 9", "took longer than 30 s".
+        /// The reason: "exit status 1", "killed by signal 9", "took longer than 30 s".
         why: String,
-        /// The end of what it wrote.
+        /// The end of its output.
         output: String,
     },
 }
 
-/// What was measured of a trial besides its metric: the sum, or the mean for rates, over its runs. Absent values could
-/// not be measured.
+/// Measurements of a trial besides its metric: the sum, or the mean for rates, over its runs. Absent values could not
+/// be measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Observed {
-    /// From the first instruction to the end of the last process, in seconds, for one run.
+    /// Time from the first instruction to the end of the last process, in seconds, for one run.
     pub wall_s: f64,
     /// Time computing in user mode, in seconds.
     pub user_s: f64,
     /// Time in the kernel, in seconds.
     pub system_s: f64,
-    /// The most memory of a process, in bytes.
+    /// The largest memory of a process, in bytes.
     pub peak_memory_bytes: u64,
-    /// How often a thread gave up its cpu.
+    /// Number of times a thread gave up its cpu.
     pub voluntary_switches: u64,
-    /// How often a thread's cpu was taken away.
+    /// Number of preemptions of its threads.
     pub involuntary_switches: u64,
     /// Pages mapped without reading.
     pub minor_faults: u64,
     /// Pages that had to be read.
     pub major_faults: u64,
-    /// How often a thread went to another cpu.
+    /// Number of moves of a thread to another cpu.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub migrations: Option<u64>,
     /// The mean clock rate while it computed, in GHz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gigahertz: Option<f64>,
-    /// Whether that is an estimate: the mean of some moments on cpus that computed; counted by the processor otherwise.
+    /// True for an estimate: the mean of some moments on busy cpus; otherwise it is counted by the processor.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gigahertz_is_estimate: bool,
     /// The cpus on which a thread was seen.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub used: CpuSet,
-    /// A mask that the program gave itself.
+    /// A mask that the program set itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_mask: Option<CpuSet>,
-    /// The most threads that were seen at once.
+    /// The largest number of threads seen at once.
     pub most_threads: usize,
-    /// Of a slot of running processes, the metric in its first half and in its second.
+    /// For a slot of running processes, the metric in its first half and in its second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halves: Option<[f64; 2]>,
-    /// Interrupts that its cpus took.
+    /// Interrupts of its cpus.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<u64>,
     /// Time that a hypervisor stole from its cpus, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stolen_s: Option<f64>,
-    /// The share of the machine's time that others used, 0 to 1.
+    /// The share of the machine's time that other programs used, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others_busy: Option<f64>,
-    /// What the packages used while it ran, in joules.
+    /// Energy that the packages used while it ran, in joules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_joules: Option<f64>,
-    /// In how many seconds they used that: all runs of the trial, and what passed between them.
+    /// Time in which they used it, in seconds: all runs of the trial, with the gaps between them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_s: Option<f64>,
-    /// Processes that it left behind, which were ended.
+    /// Number of processes that it left running, which were then ended.
     pub left_behind: u32,
-    /// How much it wrote, in bytes.
+    /// Size of its output, in bytes.
     pub output_bytes: u64,
 }
 
-/// Over how many boots of the machine trials that count were made; absent where that is not known of all of them.
+/// Returns the number of boots of the machine over which counted trials were made; `None` if it is unknown for some.
 pub fn boots(trials: &[Trial]) -> Option<usize> {
     let boots = trials.iter().filter(|trial| trial.block > 0).map(|trial| trial.boot);
     boots.collect::<Option<BTreeSet<u32>>>().map(|boots| boots.len()).filter(|boots| *boots > 0)
 }
 
-/// The trials of each block, in order. A block that has none, since it was ended before its first, is an empty one: the next has its own
-/// order.
+/// Returns the trials of each block, in order. A block without trials, ended before its first, is empty: the next has
+/// its own order.
 pub fn in_blocks(trials: &[Trial]) -> Vec<Vec<&Trial>> {
     let last = trials.iter().map(|trial| trial.block).max().unwrap_or_default();
     let mut blocks = vec![Vec::new(); last as usize];
@@ -528,7 +536,7 @@ fn block_of(trials: &[&Trial], judged: impl Fn(&Trial) -> Option<f64>) -> Block 
     Block { runs: trials.iter().map(|trial| Run { arm: trial.arm, x: judged(trial) }).collect() }
 }
 
-/// How many seconds were spent on placements that look worse than the baseline, and on all.
+/// Returns the seconds spent on placements that look worse than the baseline, and on all.
 pub fn worse_s(trials: &[Trial], standing: &Standing) -> [f64; 2] {
     let looks_worse = |arm: usize| {
         standing.arms.get(arm).and_then(|arm| arm.effect.as_ref()).is_some_and(|effect| effect.estimate < 0.0)
@@ -538,7 +546,7 @@ pub fn worse_s(trials: &[Trial], standing: &Standing) -> [f64; 2] {
     [sum(&|trial| trial.block > 0 && looks_worse(trial.arm)), sum(&|_| true)]
 }
 
-/// The blocks that trials make, in order, as they are judged.
+/// Returns the blocks of trials, in order, for judgement.
 pub fn blocks(trials: &[Trial], metric: &Metric) -> Vec<Block> {
     let judged = |trial: &Trial| match trial.outcome {
         Outcome::Value(value) => metric.judged(value),
@@ -547,7 +555,7 @@ pub fn blocks(trials: &[Trial], metric: &Metric) -> Vec<Block> {
     in_blocks(trials).iter().map(|block| block_of(block, judged)).collect()
 }
 
-/// The race between placements that the trials of an experiment are.
+/// Returns the race between placements after the trials of an experiment.
 pub fn race(experiment: &Experiment, trials: &[Trial]) -> Race {
     let mut race = Race::new(experiment.arms.len().saturating_sub(1), &experiment.policy);
     blocks(trials, &experiment.workload.metric).iter().for_each(|block| race.add(block));

@@ -1,5 +1,6 @@
-//! What `corewise watch` shows: what the cpus of a machine and the threads of a program did between two looks, and the file that it is
-//! recorded in. Nothing here knows an operating system: readers fill a [`Look`], and [`Frames`] makes a [`Frame`] of it.
+//! Data of `corewise watch`: activity of a machine's cpus and of a program's threads between two looks, and the file of
+//! recordings. This module does not depend on an operating system: readers fill a [`Look`], and [`Frames`] converts it
+//! to a [`Frame`].
 
 mod frames;
 mod header;
@@ -19,41 +20,41 @@ pub use holds::Holds;
 pub use look::{InterruptLook, Look};
 pub use switches::{Switches, Task, Tasks};
 
-/// One moment: what happened since the look before it.
+/// One moment: activity since the look before it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Frame {
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time, in milliseconds since 1970-01-01 UTC.
     pub at_unix_ms: i64,
-    /// The time since the look before, in seconds; 0 for the first look, of which no share and no rate is known.
+    /// The time since the look before, in seconds; 0 for the first look, which has no shares and rates.
     pub elapsed_s: f64,
-    /// How the threads were seen.
+    /// Method of observing the threads.
     pub sight: Sight,
     /// The online cpus, by their numbers.
     pub cpus: Vec<CpuNow>,
-    /// The threads of the program, in the order of their processes and their starts; empty where no program was chosen.
+    /// The threads of the program, in the order of their processes and their starts; empty without a chosen program.
     pub threads: Vec<ThreadNow>,
-    /// The sources of interrupts that struck, most first.
+    /// The active sources of interrupts, most first.
     pub interrupts: Vec<SourceNow>,
-    /// What became of the program, as a sentence: absent while it runs.
+    /// The end of the program, as a sentence; absent while it runs.
     pub end: Option<String>,
 }
 
-/// How threads are seen.
+/// Method of observing threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Sight {
     /// By the kernel's events: every switch of a cpu to another task.
     Events {
-        /// By which source of events: "perf", "ftrace".
+        /// The source of events: "perf", "ftrace".
         source: String,
-        /// Switches of all cpus a second.
+        /// Switches of all cpus per second.
         switches_per_s: f32,
-        /// How many events had no room since the look before: moves and preemptions are at least what is shown then.
+        /// Number of events lost since the look before: moves and preemptions are then lower bounds.
         lost: u64,
     },
-    /// By looking at each thread once a frame: moves between looks are not seen, nor who preempts.
+    /// By a look at each thread once a frame: moves between looks are not seen, and preempters are unknown.
     Sampling {
-        /// Why not by events.
+        /// Reason why events are not available.
         why: String,
     },
 }
@@ -69,18 +70,18 @@ impl Default for Sight {
 pub struct CpuNow {
     /// The cpu.
     pub cpu: u32,
-    /// What its time went to; null before the second look.
+    /// Uses of its time; null before the second look.
     pub shares: Option<CpuShares>,
-    /// Its clock in MHz; null where the system does not report one. On machines of many cpus it is up to some seconds old.
+    /// Its clock in MHz; null if the system does not report one. On machines of many cpus it is up to some seconds old.
     pub clock_mhz: Option<u32>,
-    /// Interrupts a second; null where they are not counted.
+    /// Interrupts per second; null if they are not counted.
     pub interrupts_per_s: Option<f32>,
     /// The rules of a running `corewise keep run` that hold threads here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
 }
 
-/// What a cpu's time went to, and what is left of it.
+/// Uses of a cpu's time, and its remaining worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuShares {
     /// Programs, and the kernel on their behalf.
@@ -91,7 +92,7 @@ pub struct CpuShares {
     pub soft_interrupts: f32,
     /// The host, which ran something else.
     pub host: f32,
-    /// What one more thread would get, times the cpu's speed: docs/worth.md.
+    /// The share that one more thread would get, times the cpu's speed: docs/worth.md.
     pub worth: f32,
 }
 
@@ -104,28 +105,28 @@ pub struct ThreadNow {
     pub thread: u32,
     /// Its name, at most 15 bytes.
     pub name: String,
-    /// Where it ran last.
+    /// The cpu on which it ran last.
     pub cpu: u32,
-    /// The share of time for which it ran; null before the second look, and where the system does not account for it.
+    /// The share of time for which it ran; null before the second look, and if the system does not account for it.
     pub running: Option<f32>,
     /// The share of time for which it could have run and waited for a cpu; null likewise. The rest it slept.
     pub waiting: Option<f32>,
-    /// Whether it runs or waits for a cpu at this moment.
+    /// True if it runs or waits for a cpu at this moment.
     pub is_runnable: bool,
-    /// How often it went on on another cpu, a second; by sampling at most once a look. Null before the second look.
+    /// Moves to another cpu per second; by sampling at most one per look. Null before the second look.
     pub moves_per_s: Option<f32>,
-    /// Who took its cpu while it could have gone on, most often first; empty by sampling.
+    /// Tasks that preempted it, most frequent first; empty by sampling.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preempted_by: Vec<Preempter>,
-    /// The cpus that it may use; null where that is not known.
+    /// The cpus that it may use; null if unknown.
     pub allowed: Option<CpuSet>,
     /// The rule of a running `corewise keep run` that holds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Whether it may run only where that rule has it; null without a rule.
+    /// True if its mask lies within that rule's cpus; null without a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<bool>,
-    /// Whether it is one of the corewise that looks.
+    /// True if it belongs to the watching corewise itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_own: bool,
 }
@@ -142,23 +143,23 @@ pub struct Preempter {
     pub task: u32,
     /// Its name.
     pub name: String,
-    /// How often since the look before.
+    /// Number of preemptions since the look before.
     pub times: u32,
-    /// Whether it is one of the corewise that looks.
+    /// True if it belongs to the watching corewise itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_own: bool,
 }
 
-/// A source of interrupts that struck.
+/// An active source of interrupts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceNow {
     /// The number and the device, "36 virtio1-req.0", or the system's name for it: "LOC".
     pub source: String,
-    /// How often it struck, a second, on all cpus.
+    /// Interrupts per second on all cpus.
     pub per_second: f32,
-    /// How often it struck each cpu, a second: those that it struck most, most first.
+    /// Interrupts per second on the most affected cpus, most first.
     pub cpus: Vec<Struck>,
-    /// How many other cpus it struck.
+    /// Number of other affected cpus.
     #[serde(default, skip_serializing_if = "is_none")]
     pub others: usize,
 }
@@ -168,11 +169,11 @@ const fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// How often a source struck a cpu.
+/// Rate of a source on a cpu.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Struck {
     /// The cpu.
     pub cpu: u32,
-    /// How often, a second.
+    /// Interrupts per second.
     pub per_second: f32,
 }

@@ -1,4 +1,4 @@
-//! How fast each cpu is, as a survey measured it.
+//! Speed of each cpu, as measured by a survey.
 
 use corewise_machine::Machine;
 use corewise_machine::worth::{Speed, relative_speeds};
@@ -6,12 +6,13 @@ use corewise_machine::worth::{Speed, relative_speeds};
 use crate::Survey;
 use crate::stats::order::median;
 
-/// The speeds of the cpus of a machine, by their numbers: measured by a survey, or else as the kinds of cores are ranked.
+/// Returns the speeds of a machine's cpus, by their numbers: measured by a survey, or else by the rank of their kinds
+/// of core.
 pub fn speeds(machine: &Machine, survey: Option<&Survey>) -> Vec<Speed> {
     relative_speeds(machine, &survey.map(measured_ns).unwrap_or_default())
 }
 
-/// How long the fixed piece of work takes on each cpu: the median over rounds of the rounds' medians.
+/// Returns the time of the fixed piece of work on each cpu: the median over rounds of the rounds' medians.
 fn measured_ns(survey: &Survey) -> Vec<(u32, f64)> {
     let of =
         |rounds: &[crate::survey::CpuRound]| median(&rounds.iter().map(|round| round.tail.p50_ns).collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! Limits on every number of an artifact that comes from a file: one walk over all its fields.
 //!
-//! Counts are so small that any sum of them fits into 64 bits, however many the file has room for. No time, size or value is so large that a
-//! product or a date of it is none.
+//! The limits keep any sum of counts within 64 bits, for files of any size. Products and dates of the other numbers
+//! stay representable.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ const MOST_BYTES_OR_TICKS: i128 = 1_000_000_000_000_000_000;
 /// Largest value of a real number.
 const MOST_REAL: f64 = 1e100;
 
-/// Says which number of an artifact is larger than any measured one.
+/// Checks that no number of an artifact exceeds its limit; the error names the number.
 pub fn check_numbers<T: Serialize>(artifact: &T) -> Result<(), String> {
     artifact.serialize(NumberCheck { most: MOST }).map(drop).map_err(|error| error.0)
 }
@@ -36,8 +36,8 @@ impl serde::ser::Error for NumberError {
     }
 }
 
-/// Walks over a value and refuses integers beyond a limit, which depends on the name of the field that they are in. Returns the limit of the
-/// field that the value names, if it is a text: the key of a map.
+/// Walks over a value and refuses integers beyond a limit, which depends on the field's name. Returns the limit of the
+/// field that the value names if it is a text: the key of a map.
 #[derive(Clone, Copy)]
 struct NumberCheck {
     most: i128,
@@ -46,7 +46,7 @@ struct NumberCheck {
 /// Returns the limit of the integers in a field.
 fn limit_of(name: &str) -> i128 {
     match name {
-        // Any 64 bits are a seed.
+        // A seed may be any 64 bits.
         "seed" => i128::MAX,
         "begin_ns" | "end_ns" | "at_ns" => MOST_BYTES_OR_TICKS,
         _ if name.ends_with("unix_ms") => LATEST_UNIX_MS,
@@ -188,7 +188,7 @@ impl Serializer for NumberCheck {
     }
 }
 
-/// Walks over a map, of which flattened fields are made, too.
+/// Walks over a map; flattened fields are also serialized as maps.
 struct MapCheck {
     most: i128,
 }

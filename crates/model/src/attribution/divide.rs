@@ -1,20 +1,21 @@
-//! One visit: each stall is held against the kernel's events of its cpu.
+//! One visit: each stall is compared with the kernel's events of its cpu.
 
 use corewise_machine::event::{Event, Source, What};
 
 use super::{Cause, Divided, DividedVisit, Part, Phase, senders};
 use crate::stall::{Stall, Surroundings, Visit};
 
-/// Events so far outside of a stall still belong to it, in nanoseconds: two clocks that are held against each other differ by
-/// some 30 ns, and a reading of the clock takes a while.
+/// Tolerance in nanoseconds for an event outside of a stall to belong to it: two compared clocks differ by some 30 ns,
+/// and reading the clock takes time.
 const SLACK_NS: u64 = 100;
 
-/// A thread's cpu time and the clock agree better than this, in nanoseconds: what is less is not taken for time off the cpu.
+/// Minimum time off the cpu, in nanoseconds: a thread's cpu time and the clock agree better than this.
 pub(super) const OFF_CPU_AT_LEAST_NS: u64 = 2_000;
 
 /// Divides the stalls of a visit.
 ///
-/// Without the kernel's events, what is known is whether the thread was off the cpu, and whether that was for another task.
+/// Without the kernel's events, only two facts are known: whether the thread was off the cpu, and whether another task
+/// ran.
 pub fn divide(visit: &Visit, surroundings: &Surroundings) -> DividedVisit {
     let own: Vec<&Event> = visit.events.iter().filter(|event| event.cpu == visit.cpu).collect();
     let mut first = 0;
@@ -22,7 +23,7 @@ pub fn divide(visit: &Visit, surroundings: &Surroundings) -> DividedVisit {
         first += own[first..].partition_point(|event| event.at_ns + SLACK_NS < stall.begin_ns);
         let count = own[first..].partition_point(|event| event.at_ns <= stall.end_ns + SLACK_NS);
         let events = &own[first..first + count];
-        // What is at the end of one stall is not at the beginning of the next as well.
+        // An event at the end of one stall does not also belong to the beginning of the next.
         first += count;
         let (parts, has_events) = if visit.armed {
             Walk::new(stall, events, visit.own_task, surroundings).parts()
@@ -45,7 +46,7 @@ pub fn divide(visit: &Visit, surroundings: &Surroundings) -> DividedVisit {
     }
 }
 
-/// The time between two strikes of the cpu's own timer, in the middle; 0 where it struck less than three times.
+/// Returns the median time between two interrupts of the cpu's own timer, in nanoseconds; 0 for fewer than three.
 fn tick_ns(events: &[&Event]) -> u64 {
     let is_tick = |event: &&&Event| event.what == What::Enter { source: Source::LocalTimer };
     let times: Vec<u64> = events.iter().filter(is_tick).map(|event| event.at_ns).collect();
@@ -54,7 +55,7 @@ fn tick_ns(events: &[&Event]) -> u64 {
     if steps.len() < 2 { 0 } else { steps[steps.len() / 2] }
 }
 
-/// What a thread knows about itself.
+/// Divides a stall by the thread's own accounting: time off the cpu and involuntary switches.
 fn by_thread(stall: &Stall, surroundings: &Surroundings) -> Vec<Part> {
     let length_ns = stall.length_ns();
     let off_ns = if stall.off_cpu_ns < OFF_CPU_AT_LEAST_NS { 0 } else { stall.off_cpu_ns.min(length_ns) };
@@ -84,7 +85,7 @@ fn with_work(mut parts: Vec<Part>, piece_ns: u64) -> Vec<Part> {
     parts
 }
 
-/// The walk through the events of one stall. It begins and ends in the loop, so no handler is open at either end.
+/// The walk through the events of one stall. A stall begins and ends in the loop, so no handler is open at either end.
 struct Walk<'a> {
     stall: &'a Stall,
     events: &'a [&'a Event],
@@ -95,16 +96,16 @@ struct Walk<'a> {
     open: Vec<(Source, Cause)>,
     /// The task that runs instead of the loop.
     other: Option<Cause>,
-    /// The loop itself ran into a page that is not there; the kernel does not tell when it has it.
+    /// A page fault of the loop itself; the kernel records no event for its end.
     fault: Option<Cause>,
-    /// Whose the last event was.
+    /// Cause of the last event.
     last: Option<Cause>,
     parts: Vec<Part>,
 }
 
 impl<'a> Walk<'a> {
     fn new(stall: &'a Stall, events: &'a [&'a Event], own_task: u32, surroundings: &'a Surroundings) -> Self {
-        // The loop was running when the stall began: whoever is switched away from first is it.
+        // The loop was running when the stall began, so the first task switched away from is the loop.
         let first = events.iter().find_map(|event| match event.what {
             What::Switch { from, .. } => Some(from),
             _ => None,
@@ -123,7 +124,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The parts, and whether any event told who has the cpu.
+    /// Returns the parts, and true if any event showed a cause.
     fn parts(mut self) -> (Vec<Part>, bool) {
         for index in 0..self.events.len() {
             self.step(index);
@@ -140,7 +141,7 @@ impl<'a> Walk<'a> {
         (self.parts, is_told)
     }
 
-    /// Who has the cpu between two events, where that is not the way from one to another.
+    /// Returns the cause that has the cpu between two events, or `None` on the way from one to another.
     fn present(&self) -> Option<(Cause, Phase)> {
         let handler = self.open.last().map(|(_, cause)| cause);
         handler.or(self.other.as_ref()).or(self.fault.as_ref()).map(|cause| (cause.clone(), Phase::Running))
@@ -150,12 +151,12 @@ impl<'a> Walk<'a> {
         let event = self.events[index];
         let Some(cause) = self.cause_of(index) else { return };
         match &event.what {
-            // Told when it is over, with how long it took.
+            // Recorded at its end, with its duration.
             What::NonMaskable { duration_ns, .. } => {
                 self.close(event.at_ns.saturating_sub(*duration_ns), &cause);
                 self.take_until(event.at_ns, cause.clone(), Phase::Running);
             }
-            // What it is the end of began before anything that is known here: before the first event, or it was lost.
+            // The begin that matches this end was not seen: it lies before the first event, or was lost.
             _ if self.ends_what_was_not_seen(&event.what) => {
                 let (cause, phase) = self.present().unwrap_or((cause.clone(), Phase::Running));
                 self.take_until(event.at_ns, cause, phase);
@@ -174,10 +175,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Who has the cpu from an event on.
+    /// Updates the cause that has the cpu after an event.
     fn note(&mut self, what: &What, cause: &Cause) {
         match what {
-            // The end of irq_work is not told.
+            // The end of irq_work is not recorded.
             What::Enter { source } if *source != Source::IrqWork => self.open.push((*source, cause.clone())),
             What::Exit { source } => {
                 if let Some(at) = self.open.iter().rposition(|(open, _)| open == source) {
@@ -185,7 +186,7 @@ impl<'a> Walk<'a> {
                 }
             }
             What::Switch { to, .. } => {
-                // No handler is left by a switch: the end of one that still seems to be open was lost.
+                // No handler is left by a switch: a handler that still seems open has ended, and its event was lost.
                 self.open.clear();
                 self.other = (*to != self.own_task).then(|| cause.clone());
             }
@@ -194,8 +195,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Gives the time up to an event to whom it belongs: the handler that is open, the task that runs, the way in before the
-    /// first event, or the way from the event before.
+    /// Assigns the time up to an event: to the open handler, the running task, the way in before the first event, or
+    /// the way from the event before.
     fn close(&mut self, at_ns: u64, next: &Cause) {
         let (cause, phase) = match (self.present(), &self.last) {
             (Some(present), _) => present,
@@ -216,7 +217,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whose an event is; nothing for those that say nothing about who has the cpu.
+    /// Returns the cause that an event belongs to, or `None` if it does not show the use of the cpu.
     fn cause_of(&self, index: usize) -> Option<Cause> {
         let event = self.events[index];
         Some(match &event.what {
@@ -227,7 +228,7 @@ impl<'a> Walk<'a> {
             },
             What::NonMaskable { handler, .. } => Cause::NonMaskable { handler: handler.clone() },
             What::PageFault { .. } => Cause::PageFault,
-            // The way back from a task is that task's; where nobody told that it came, its name is not known.
+            // The way back from a task belongs to that task; its name is unknown if its arrival was not recorded.
             What::Switch { to, .. } if *to == self.own_task => self.other.clone().unwrap_or(Cause::OtherTask),
             What::Switch { to, to_name, .. } => {
                 Cause::Task { name: to_name.clone(), number: *to, function: self.function_of_worker(index) }
@@ -236,7 +237,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// A device's name, or the function that is called until the handler ends.
+    /// Returns a device's name, or the function that is called until the handler ends.
     fn detail_of(&self, source: Source, index: usize) -> String {
         match source {
             Source::Device(number) => self.surroundings.devices.get(&number).cloned().unwrap_or_default(),

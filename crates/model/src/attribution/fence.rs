@@ -1,4 +1,4 @@
-//! What is too long to be the way into the kernel or out of it: the host took some of it, or something else that nobody told of.
+//! Upper limits for the ways into and out of the kernel: the excess belongs to the host or to another unrecorded cause.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use corewise_machine::event::Source;
 use super::{Cause, DividedVisit, Part, Phase};
 use crate::stats::order::quantile;
 
-/// Fewer parts of a kind than this have no fence of their own.
+/// Minimum number of parts of a kind for a fence.
 const FEWEST: usize = 20;
-/// What is shorter, in nanoseconds, is not asked where it comes from.
+/// Lower limit of a fence, in nanoseconds: the origin of shorter parts is not questioned.
 const SHORTEST_NS: f64 = 1_000.0;
 
-/// The longest that a way of each kind usually takes, in nanoseconds: the outer fence of its lengths, which is three
-/// interquartile ranges above the upper quartile (Tukey, Exploratory Data Analysis, 1977, section 2D).
+/// Upper limit for each way, in nanoseconds: the outer fence of its lengths, three interquartile ranges above the upper
+/// quartile (Tukey, Exploratory Data Analysis, 1977, section 2D).
 pub struct Fences(BTreeMap<Way, u64>);
 
-/// A kind of cause without its names, and which way.
+/// Kind of cause without its names, and the phase.
 type Way = (u8, Option<Source>, Phase);
 
 impl Fences {
-    /// The fences of all ways that were seen often enough.
+    /// Computes the fences of all ways with enough parts.
     pub fn of(visits: &[DividedVisit]) -> Self {
         let mut lengths: BTreeMap<Way, Vec<f64>> = BTreeMap::new();
         let parts =
@@ -34,7 +34,7 @@ impl Fences {
         Self(often.map(|(way, lengths)| (way, fence(&lengths))).collect())
     }
 
-    /// Splits off what is beyond the fences: it becomes unknown.
+    /// Splits off the excess beyond the fences as [`Cause::Unknown`].
     pub fn cut(&self, parts: &mut Vec<Part>) {
         let mut cut = Vec::with_capacity(parts.len());
         for mut part in parts.drain(..) {

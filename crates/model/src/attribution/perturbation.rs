@@ -1,4 +1,4 @@
-//! What watching costs: the stalls of the cpu's own timer, watched and unwatched, in one run.
+//! Cost of watching: stalls of the cpu's own timer, watched and unwatched, in one run.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 use super::DividedVisit;
 use crate::stats::order::{median, median_interval};
 
-/// How much longer the timer's stalls are while the kernel's events are recorded.
+/// Ratio of the timer's stall lengths with and without recording of the kernel's events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Perturbation {
     /// The length watched over the length unwatched: the median over rounds and cpus of the ratios of medians.
     pub ratio: f64,
-    /// The 95 % interval of that median; absent for fewer than six ratios.
+    /// The 95 % interval of that median; `None` for fewer than six ratios.
     pub interval: Option<[f64; 2]>,
     /// The median length of the timer's stalls while they are watched, in nanoseconds.
     pub watched_ns: f64,
     /// The same unwatched.
     pub unwatched_ns: f64,
-    /// How many pairs of visits it is from.
+    /// Number of compared pairs of visits.
     pub pairs: u32,
 }
 
-/// Bins of the timer's period: a strike and its jitter fall into two neighbours.
+/// Bins of the timer's period: an interrupt and its jitter fall into two neighbours.
 const BINS: usize = 50;
-/// Fewer stalls of the timer than this in a visit are not compared.
+/// Minimum number of the timer's stalls in a compared visit.
 const FEWEST: usize = 5;
 
-/// Compares watched with unwatched visits of the same cpu and round; absent where there are no such pairs.
+/// Compares watched with unwatched visits of the same cpu and round; `None` if there are no such pairs.
 ///
-/// Without events nobody says which stall is the timer's, so both are told in the same way: by the phase of the timer's period.
+/// Unwatched visits have no events, so the timer's stalls are recognized in both by the phase of the timer's period.
 /// Stalls in which the thread was off the cpu are left out.
 pub fn perturbation(visits: &[DividedVisit]) -> Option<Perturbation> {
     let steps: Vec<f64> = visits.iter().map(|visit| visit.tick_ns as f64).filter(|step| *step > 0.0).collect();
@@ -57,8 +57,9 @@ pub fn perturbation(visits: &[DividedVisit]) -> Option<Perturbation> {
     })
 }
 
-/// The lengths, in nanoseconds, of a visit's stalls on the phase of the timer's period on which most time is lost: of each period the
-/// longest. Others may come on the same phase for a while, such as those of a host's timer of nearly the same rate; they are shorter.
+/// Returns the lengths, in nanoseconds, of a visit's stalls on the phase of the timer's period that loses most time:
+/// the longest of each period. Other stalls may share the phase for a while, such as stalls of a host's timer of nearly
+/// the same rate; they are shorter.
 fn on_tick(visit: &DividedVisit, tick_ns: f64) -> Vec<f64> {
     let bin = |begin_ns: u64| ((begin_ns as f64 % tick_ns) / tick_ns * BINS as f64) as usize % BINS;
     let on_cpu =
@@ -67,7 +68,7 @@ fn on_tick(visit: &DividedVisit, tick_ns: f64) -> Vec<f64> {
                 stall.involuntary_switches == 0 && stall.off_cpu_ns < super::divide::OFF_CPU_AT_LEAST_NS
             })
         };
-    // A rare stall that is longer than a bin counts as one that fills it.
+    // A rare stall that is longer than a bin counts only as one bin.
     let most_ns = tick_ns / BINS as f64;
     let mut lost_ns = [0.0_f64; BINS];
     on_cpu().for_each(|stall| lost_ns[bin(stall.begin_ns)] += most_ns.min(stall.length_ns() as f64));

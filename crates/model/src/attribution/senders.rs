@@ -1,4 +1,4 @@
-//! Who sends a cpu the interrupts that come from other cpus: their handlers tell little of what they cost, and nothing of whose they are.
+//! Senders of inter-processor interrupts: the handlers themselves reveal neither the cost nor the sender.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::stall::{Surroundings, Visit};
 
-/// An interrupt that was sent is taken longer than this, in nanoseconds, only by a cpu that a hypervisor did not run.
+/// Longest delivery of a sent interrupt, in nanoseconds. Only a cpu that a hypervisor did not run takes longer.
 pub(crate) const ON_THE_WAY_AT_MOST_NS: u64 = 10_000_000;
-/// How far two cpus' records of one clock may be out of order, in nanoseconds.
+/// Maximum disorder of two cpus' records of one clock, in nanoseconds.
 const SKEW_NS: u64 = 200;
 
-/// Who sent interrupts from another cpu.
+/// A sender of interrupts from another cpu.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Sender {
-    /// What arrived.
+    /// Kind of interrupt.
     pub source: Source,
-    /// The cpu that it came from; absent if no sender was seen.
+    /// The cpu that it came from; `None` if no sender was seen.
     pub cpu: Option<u32>,
-    /// The task that was current there: its number in the system as a whole, 0 while that cpu was idle.
+    /// Thread id of the task that was current there, in the system's namespace; 0 if that cpu was idle.
     pub task: Option<u32>,
-    /// That task's name; empty where it is not known.
+    /// That task's name; empty if unknown.
     pub name: String,
-    /// What was to be done; empty where it is not known.
+    /// The function to call; empty if unknown.
     pub function: String,
-    /// How often.
+    /// Number of interrupts.
     pub count: u64,
 }
 
 /// Cpu, task and function.
 type SentBy = (u32, u32, String);
 
-/// For each interrupt that another cpu sent: the last sender before it that meant this cpu, counted by sender and function.
+/// Finds, for each interrupt that another cpu sent, the last earlier sender that addressed this cpu. Counts by sender
+/// and function.
 pub fn senders(visit: &Visit, surroundings: &Surroundings) -> Vec<Sender> {
     let means_us = |event: &&Event| match &event.what {
         What::Sent { to, .. } => event.cpu != visit.cpu && to.contains(visit.cpu),
@@ -48,7 +49,7 @@ pub fn senders(visit: &Visit, surroundings: &Surroundings) -> Vec<Sender> {
         if source.is_sent() {
             let fits = |event: &Event| !are_told || fits(source, callback(event));
             let mut sent_by = sender_of(&sent, event.at_ns, fits);
-            // What was called says more than the kernel's general way of calling.
+            // The called function is more specific than the kernel's generic callback.
             let called = called_after(&own, index);
             sent_by
                 .iter_mut()
@@ -68,7 +69,7 @@ pub fn senders(visit: &Visit, surroundings: &Surroundings) -> Vec<Sender> {
     counts.into_iter().map(sender).collect()
 }
 
-/// The function that is called between the entry of a handler and its end; empty where none is told.
+/// Returns the function called between the entry of a handler and its end; empty if none is recorded.
 pub fn called_after<'e>(events: &[&'e Event], index: usize) -> &'e str {
     let until_exit = events[index + 1..].iter().take_while(|event| !matches!(event.what, What::Exit { .. }));
     let mut called = until_exit.filter_map(|event| match &event.what {
@@ -78,7 +79,7 @@ pub fn called_after<'e>(events: &[&'e Event], index: usize) -> &'e str {
     called.next().unwrap_or_default()
 }
 
-/// The last sender before an interrupt that may have sent it.
+/// Returns the last sender before an interrupt that may have sent it.
 fn sender_of(sent: &[&Event], at_ns: u64, fits: impl Fn(&Event) -> bool) -> Option<SentBy> {
     let before = sent.partition_point(|event| event.at_ns <= at_ns + SKEW_NS);
     let mut recent = sent[..before].iter().rev().take_while(|event| event.at_ns + ON_THE_WAY_AT_MOST_NS >= at_ns);
@@ -86,8 +87,8 @@ fn sender_of(sent: &[&Event], at_ns: u64, fits: impl Fn(&Event) -> bool) -> Opti
     Some((last.cpu, last.task, callback(last).to_owned()))
 }
 
-/// Whether an interrupt may be one that was sent with a callback: Linux names one for calls of functions, and none where a cpu is
-/// only to look whom to run (kernel/smp.c, `trace_ipi_send_cpu`).
+/// Returns true if an interrupt may have been sent with this callback. Linux names one for function calls, and none if
+/// a cpu is only to reschedule (kernel/smp.c, `trace_ipi_send_cpu`).
 pub(crate) const fn fits(source: Source, callback: &str) -> bool {
     match source {
         Source::Reschedule => callback.is_empty(),

@@ -1,4 +1,4 @@
-//! All visits together: what is too long to be a way into the kernel, what the hypervisor took, what comes with a period.
+//! All visits together: parts too long for a way into the kernel, time that the hypervisor took, periodic stalls.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use crate::period;
 use crate::stall::Surroundings;
 use crate::stats::order::median;
 
-/// Where there are more stalls than are looked at, those that are looked at are drawn by this.
+/// Seed for drawing the stalls to analyse if there are too many.
 const SEED: u64 = 1;
 
-/// Settles what one visit alone could not tell, and sums up cpu by cpu.
+/// Settles the questions that need several visits, and summarizes each cpu.
 ///
-/// `worst` is how many time-lines of the longest stalls are kept for each cause.
+/// `worst` is the number of time-lines of the longest stalls to keep for each cause.
 pub fn settle(mut visits: Vec<DividedVisit>, surroundings: &Surroundings, worst: usize) -> BTreeMap<u32, CpuStalls> {
     let fences = Fences::of(&visits);
     let is_apart = interrupt_time_is_apart(&visits);
@@ -25,7 +25,7 @@ pub fn settle(mut visits: Vec<DividedVisit>, surroundings: &Surroundings, worst:
                 fences.cut(&mut stall.parts);
                 give_to_host(stall, surroundings, is_apart);
             } else if is_apart {
-                // It may have been either.
+                // Both causes are possible.
                 let stolen = stall.parts.iter_mut().filter(|part| part.cause == Cause::Stolen);
                 stolen.for_each(|part| part.cause = Cause::Interrupted);
             }
@@ -36,7 +36,7 @@ pub fn settle(mut visits: Vec<DividedVisit>, surroundings: &Surroundings, worst:
         by_cpu.entry(visit.cpu).or_default().push(visit);
     }
     let of_cpu = |(cpu, mut visits): (u32, Vec<DividedVisit>)| {
-        // Where some visits saw the kernel's events, the others are there to compare with, and name nothing.
+        // If some visits saw the kernel's events, the others serve for comparison only and name no cause.
         if visits.iter().any(|visit| visit.armed) {
             visits.retain(|visit| visit.armed);
         }
@@ -46,10 +46,10 @@ pub fn settle(mut visits: Vec<DividedVisit>, surroundings: &Surroundings, worst:
     by_cpu.into_iter().map(of_cpu).collect()
 }
 
-/// Whether this kernel leaves the time of interrupts out of a thread's cpu time (CONFIG_IRQ_TIME_ACCOUNTING): then most stalls in
-/// which nobody else ran took cpu time from the thread, otherwise next to none did.
+/// Returns true if this kernel excludes interrupt time from a thread's cpu time (CONFIG_IRQ_TIME_ACCOUNTING). Then most
+/// stalls without another task took cpu time from the thread; otherwise almost none did.
 ///
-/// Stalls that nothing of this system made take none, so that only those with a handler are asked where these are known.
+/// Stalls from outside this system take no cpu time. If handlers are known, only stalls with a handler count.
 fn interrupt_time_is_apart(visits: &[DividedVisit]) -> bool {
     const NOISE_NS: f64 = 400.0;
     let is_told = visits.iter().any(|visit| visit.armed);
@@ -60,8 +60,8 @@ fn interrupt_time_is_apart(visits: &[DividedVisit]) -> bool {
     median(&off) > NOISE_NS
 }
 
-/// Time off the cpu in which no other task had it was the hypervisor's. It is taken from the parts that nobody is known for,
-/// then from the ways in and out, then from the longest handlers.
+/// Assigns time off the cpu to the hypervisor if no other task had it. It is taken from unknown parts first, then from
+/// the ways in and out, then from the longest handlers.
 fn give_to_host(stall: &mut Divided, surroundings: &Surroundings, is_apart: bool) {
     let away = away(&stall.parts);
     let of_tasks_ns: u64 = stall.parts[away.clone()].iter().map(|part| part.length_ns).sum();
@@ -73,7 +73,7 @@ fn give_to_host(stall: &mut Divided, surroundings: &Surroundings, is_apart: bool
     if stolen_ns < OFF_CPU_AT_LEAST_NS {
         return;
     }
-    // The cpu was taken from the thread, and the switch was not told: the record of it had no room.
+    // The thread was preempted, but the switch was not recorded: the buffer was full.
     let is_preempted = stall.stall.involuntary_switches > 0 && of_tasks_ns == 0;
     let taker = match is_preempted {
         true => Cause::OtherTask,
@@ -89,14 +89,14 @@ fn give_to_host(stall: &mut Divided, surroundings: &Surroundings, is_apart: bool
         let taken_ns = stolen_ns.min(part.length_ns);
         part.length_ns -= taken_ns;
         stolen_ns -= taken_ns;
-        // Where in the stall it was is not known.
+        // The position within the stall is unknown.
         stall.parts.push(Part { cause: taker.clone(), phase: Phase::Running, length_ns: taken_ns });
     }
     join(&mut stall.parts, &taker);
 }
 
-/// The parts in which other tasks had the cpu: from the first that ran to the last, with what interrupted them. All of it is time
-/// off the cpu for the thread.
+/// Returns the range of parts in which other tasks had the cpu, from the first to the last, with their interruptions.
+/// All of it is time off the cpu for the thread.
 fn away(parts: &[Part]) -> Range<usize> {
     let runs = |part: &Part| part.cause.is_task() && part.phase == Phase::Running;
     let first = parts.iter().position(runs).unwrap_or(0);
@@ -107,7 +107,7 @@ const fn is_interrupt(cause: &Cause) -> bool {
     matches!(cause, Cause::Interrupt { .. } | Cause::NonMaskable { .. })
 }
 
-/// From whom time is taken first.
+/// Order in which parts give up time, lowest first.
 const fn rank(part: &Part) -> u8 {
     match (&part.cause, part.phase) {
         (Cause::Unknown, _) => 0,
@@ -116,7 +116,7 @@ const fn rank(part: &Part) -> u8 {
     }
 }
 
-/// The parts of one cause become one, and those of no length go.
+/// Merges the parts of one cause and drops parts of zero length.
 fn join(parts: &mut Vec<Part>, cause: &Cause) {
     let length_ns: u64 = parts.iter().filter(|part| part.cause == *cause).map(|part| part.length_ns).sum();
     parts.retain(|part| part.cause != *cause);
@@ -124,7 +124,7 @@ fn join(parts: &mut Vec<Part>, cause: &Cause) {
     parts.retain(|part| part.length_ns > 0);
 }
 
-/// Looks for periods in the stalls that the kernel told nothing of, and gives those on their phase to them.
+/// Finds periods in the stalls without kernel events, and assigns the stalls on their phase to them.
 fn give_to_periods(visits: &mut [DividedVisit]) -> Vec<period::Source> {
     let is_open = |cause: &Cause| matches!(cause, Cause::Unknown | Cause::Interrupted);
     let mut places: Vec<Vec<usize>> = Vec::new();

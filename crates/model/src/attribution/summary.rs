@@ -1,4 +1,4 @@
-//! What took a cpu's time, cause by cause, with the longest stalls of each.
+//! Time that each cause took on a cpu, with its longest stalls.
 
 use std::collections::BTreeMap;
 
@@ -10,44 +10,44 @@ use super::{Cause, Divided, DividedVisit, Part, Phase};
 use crate::histogram::Histogram;
 use crate::period;
 
-/// What stalled one cpu.
+/// Stalls of one cpu.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuStalls {
-    /// How long the cpu was watched for causes, in seconds.
+    /// Time for which the cpu was watched for causes, in seconds.
     pub watched_s: f64,
-    /// How many stalls there were in that time.
+    /// Number of stalls in that time.
     pub count: u64,
-    /// What they took in all, in seconds, without the work that was done in them.
+    /// Total time lost, in seconds, without the work that was done meanwhile.
     pub lost_s: f64,
-    /// How many of them a kernel event or the switch to another task names.
+    /// Number of stalls named by a kernel event or by the switch to another task.
     pub named: u64,
-    /// How many of them are counted with a cause: with one that is named, with the host, or with a period that is outside of this system.
+    /// Number of stalls counted with a cause: a named one, the host, or a period from outside this system.
     pub explained: u64,
-    /// By cause, the most time first; their times add up to `lost_s`.
+    /// Causes, those with most time first; their times add up to `lost_s`.
     pub causes: Vec<CauseSummary>,
-    /// The periods of what the kernel knows nothing of; [`Cause::Periodic`] counts them.
+    /// Periods from outside this system's kernel; [`Cause::Periodic`] counts them.
     pub periods: Vec<period::Source>,
-    /// Who sent this cpu interrupts, most first.
+    /// Senders of interrupts to this cpu, most first.
     pub senders: Vec<Sender>,
-    /// Stalls for which there was no room: they are in the histogram alone.
+    /// Stalls for which there was no room: only the histogram has them.
     pub not_kept: u64,
     /// Events that were lost because the buffers were full.
     pub events_lost: u64,
 }
 
-/// What one cause took.
+/// Stalls and time of one cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseSummary {
     /// The cause.
     #[serde(flatten)]
     pub cause: Cause,
-    /// How many stalls are counted with it: each is with one cause alone.
+    /// Number of stalls counted with this cause; each stall counts with one cause.
     pub count: u64,
-    /// In how many it took part.
+    /// Number of stalls with a part of this cause.
     pub took_part: u64,
-    /// What it took in all stalls, in seconds.
+    /// Time in all stalls, in seconds.
     pub time_s: f64,
-    /// What of that was in its handler, or while it ran; the rest are the ways in and out.
+    /// Time in the handler or while the task ran, in seconds; the rest are the ways in and out.
     pub running_s: f64,
     /// Its share of the time that all causes took, 0 to 1.
     pub share: f64,
@@ -60,19 +60,19 @@ pub struct CauseSummary {
 /// One stall from its beginning to its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
-    /// When it began, in nanoseconds since the first visit to this cpu began.
+    /// Begin, in nanoseconds since the first visit to this cpu began.
     pub begin_ns: u64,
-    /// In which round.
+    /// Index of its round.
     pub round: u32,
-    /// How long it took, in nanoseconds.
+    /// Length in nanoseconds.
     pub length_ns: u64,
     /// Its parts; they add up to its length.
     pub parts: Vec<Part>,
 }
 
 impl CpuStalls {
-    /// How long the cpu was away from this system, in seconds, where the kernel's events were recorded: stolen, with a period of which the
-    /// kernel knows nothing, and what no event names. In a virtual machine that is its host's share.
+    /// Returns the time for which the cpu was away from this system, in seconds: stolen, periodic from outside the
+    /// kernel, or not named by an event. It needs the kernel's events. In a virtual machine this is its host's share.
     pub fn outside_s(&self) -> f64 {
         let is_outside = |cause: &Cause| matches!(cause, Cause::Stolen | Cause::Periodic { .. } | Cause::Unknown);
         self.causes.iter().filter(|summary| is_outside(&summary.cause)).map(|summary| summary.time_s).sum()
@@ -116,7 +116,7 @@ pub fn of_cpu(visits: Vec<DividedVisit>, periods: Vec<period::Source>, worst: us
     }
 }
 
-/// One cause in the making.
+/// Running sums of one cause.
 struct Sum {
     count: u64,
     took_part: u64,
@@ -150,7 +150,8 @@ fn add(
     sum.keep(stall, visit, zero_ns, worst);
 }
 
-/// The cause that a sum is kept for: beside a build there are new tasks all the time, and those beyond the first are one.
+/// Returns the cause to add a sum to. During a build new tasks appear all the time; those beyond `MOST` causes are
+/// merged.
 fn kept(sums: &BTreeMap<Cause, Sum>, cause: &Cause) -> Cause {
     const MOST: usize = 1000;
     let is_one_more = cause.is_task() && sums.len() >= MOST && !sums.contains_key(cause);

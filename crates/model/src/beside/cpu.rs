@@ -1,79 +1,79 @@
-//! A cpu that is watched: who is on it, and in which handlers.
+//! A watched cpu: its current task and its open handlers.
 
 use corewise_machine::event::Source;
 
 use crate::attribution::Cause;
 use crate::attribution::senders::{ON_THE_WAY_AT_MOST_NS, fits};
 
-/// What stands for the name of a task that no event told.
+/// Placeholder for the name of a task that no event named.
 const UNNAMED: &str = "?";
 
-/// How a task leaves a cpu.
+/// The way in which a task leaves a cpu.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Leaving {
-    /// It could go on.
+    /// It could have continued.
     Preempted,
     /// It waits for something, or ends.
     Waiting,
-    /// Nobody told.
+    /// No event shows it.
     Unknown,
 }
 
 /// An interrupt that another cpu sent.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// When.
+    /// Time of sending.
     pub at_ns: u64,
-    /// From which cpu.
+    /// The sending cpu.
     pub cpu: u32,
     /// The task that was current there.
     pub task: u32,
-    /// That task's name; empty where it is not known.
+    /// That task's name; empty if unknown.
     pub name: String,
-    /// Whether that is a thread of the program.
+    /// True if that task is a thread of the program.
     pub is_own: bool,
-    /// What is to be done; empty where it is not known.
+    /// The function to call; empty if unknown.
     pub function: String,
 }
 
 /// A handler that has not ended yet.
 #[derive(Debug)]
 pub struct Handler {
-    /// Whose.
+    /// Its source.
     pub source: Source,
-    /// When it began.
+    /// Time of its begin.
     pub at_ns: u64,
-    /// How long other handlers ran in it.
+    /// Time of other handlers within it.
     pub nested_ns: u64,
-    /// The function that it carries out for another cpu; empty where none is told.
+    /// The function that it runs for another cpu; empty if unknown.
     pub function: String,
-    /// Who sent the interrupt.
+    /// Sender of the interrupt.
     pub sent: Option<Sent>,
 }
 
-/// A cpu.
+/// State of a watched cpu.
 #[derive(Debug, Default)]
 pub struct Cpu {
-    /// The task on it; absent before its first event.
+    /// The task on it; `None` before its first event.
     pub current: Option<u32>,
-    /// That task's name; empty until a switch tells it.
+    /// That task's name; empty until a switch names it.
     pub name: String,
-    /// What it does, where it is a kernel worker.
+    /// The work function of a kernel worker.
     pub function: String,
-    /// Since when it is on it.
+    /// Time since which the task is on it.
     pub since_ns: u64,
     /// The time of the last event.
     pub last_ns: u64,
-    /// The handlers that run, the innermost last; kept only while a thread of the program is on it.
+    /// Open handlers, the innermost last; kept only while a thread of the program is on it.
     pub handlers: Vec<Handler>,
-    /// The threads of the program that were preempted and wait for it.
+    /// Threads of the program that were preempted and wait for it.
     pub waiting: Vec<u32>,
-    /// What other cpus sent it last: to have a function called, and without one.
+    /// The last interrupts from other cpus: with a function to call, and without one.
     sent: [Option<Sent>; 2],
 }
 
 impl Cpu {
-    /// The task on it, as a cause.
+    /// Returns the task on it as a cause.
     pub fn cause(&self) -> Cause {
         match self.current {
             None => Cause::OtherTask,
@@ -85,13 +85,13 @@ impl Cpu {
         }
     }
 
-    /// Another cpu sends it an interrupt.
+    /// Records an interrupt that another cpu sends to it.
     pub fn expect(&mut self, sent: Sent) {
         let place = usize::from(sent.function.is_empty());
         self.sent[place] = Some(sent);
     }
 
-    /// Who sent the interrupt that arrives at a time. Kernels that name no function to call send all kinds alike.
+    /// Returns the sender of an interrupt that arrives at `at_ns`. Kernels that name no callback send all kinds alike.
     fn sender(&self, source: Source, at_ns: u64) -> Option<Sent> {
         let are_told = self.sent[0].is_some();
         let may_be =
@@ -99,7 +99,7 @@ impl Cpu {
         self.sent.iter().flatten().filter(may_be).max_by_key(|sent| sent.at_ns).cloned()
     }
 
-    /// A handler begins. One of the same source that is still open ended without our knowing, and so did what is in it.
+    /// Opens a handler. If one of the same source is still open, its end was lost; it and all nested in it are dropped.
     pub fn enter(&mut self, source: Source, at_ns: u64) {
         if let Some(place) = self.handlers.iter().position(|handler| handler.source == source) {
             self.handlers.truncate(place);
@@ -108,7 +108,7 @@ impl Cpu {
         self.handlers.push(Handler { source, at_ns, nested_ns: 0, function: String::new(), sent });
     }
 
-    /// A handler ends: it, and how long it took without what ran in it. Nothing where its beginning is not known.
+    /// Closes a handler; returns it and its time without nested handlers, or `None` if its begin is unknown.
     pub fn exit(&mut self, source: Source, at_ns: u64) -> Option<(Handler, u64)> {
         let place = self.handlers.iter().rposition(|handler| handler.source == source)?;
         self.handlers.truncate(place + 1);
@@ -119,7 +119,7 @@ impl Cpu {
         Some((handler, own_ns))
     }
 
-    /// Something ran for so long in the innermost handler, if there is one.
+    /// Adds nested time to the innermost handler, if any.
     pub fn ran_in_handler(&mut self, length_ns: u64) {
         if let Some(outer) = self.handlers.last_mut() {
             outer.nested_ns += length_ns;

@@ -14,31 +14,31 @@ use super::sums::Sums;
 use super::thread::{State, Thread};
 use crate::stall::Surroundings;
 
-/// The kernel keeps so many bytes of a task's name.
+/// Maximum length of a task's name in the kernel (TASK_COMM_LEN without the final zero).
 const NAME_BYTES: usize = 15;
-/// So many names of other tasks are kept.
+/// Maximum number of other tasks' names to keep.
 const MOST_NAMES: usize = 4_096;
 
 /// A program that is followed.
 ///
-/// What it knows of each cpu follows the task that the event itself names, so that events that are lost make its sums less
-/// and never nonsense.
+/// The state of each cpu follows the task that the event itself names. Lost events lower the sums but never corrupt
+/// them.
 #[derive(Debug)]
 pub struct Follow {
-    /// Whose children are the program's first tasks.
+    /// The parent of the program's first tasks.
     starter: Option<u32>,
     has_begun: bool,
     threads: BTreeMap<u32, Thread>,
     cpus: BTreeMap<u32, Cpu>,
     unwatched: CpuSet,
-    /// The names under which other tasks came to a cpu last.
+    /// The last known names of other tasks that came to a cpu.
     names: BTreeMap<u32, String>,
     surroundings: Surroundings,
     sums: Sums,
 }
 
 impl Follow {
-    /// A program that is not started yet.
+    /// Returns the state before the program is started.
     pub fn new(surroundings: Surroundings) -> Self {
         Self {
             starter: None,
@@ -52,17 +52,17 @@ impl Follow {
         }
     }
 
-    /// All events of a cpu come from now on.
+    /// Declares that all events of a cpu arrive from now on.
     pub fn watch(&mut self, cpu: u32) {
         self.cpus.entry(cpu).or_default();
     }
 
-    /// Tasks that this task makes are the program.
+    /// Declares that children of this task are the program.
     pub fn expect_child_of(&mut self, starter: u32) {
         self.starter = Some(starter);
     }
 
-    /// A task is the program's.
+    /// Adds a task to the program.
     pub fn adopt(&mut self, task: u32, name: &str) {
         if self.threads.insert(task, Thread::new(name.to_owned())).is_none() {
             self.sums.threads += 1;
@@ -70,17 +70,17 @@ impl Follow {
         self.sums.threads_at_once = self.sums.threads_at_once.max(self.threads.len() as u64);
     }
 
-    /// Whether any of the program's tasks is known, or was.
+    /// Returns true if the program has or had any known task.
     pub const fn has_threads(&self) -> bool {
         self.sums.threads > 0
     }
 
-    /// The cpus that the program's threads went to and that are not watched, since this was asked last.
+    /// Returns the unwatched cpus that the program's threads moved to since the last call.
     pub fn take_unwatched(&mut self) -> CpuSet {
         std::mem::take(&mut self.unwatched)
     }
 
-    /// Tasks that sent the program interrupts, and whose names are not known.
+    /// Returns tasks of unknown name that sent the program interrupts.
     pub fn unnamed(&self) -> Vec<u32> {
         let mut unnamed: Vec<u32> =
             self.sums.unnamed().filter(|task| !self.surroundings.tasks.contains_key(task)).collect();
@@ -88,23 +88,23 @@ impl Follow {
         unnamed
     }
 
-    /// The name of a task.
+    /// Sets the name of a task.
     pub fn name(&mut self, task: u32, name: String) {
         self.surroundings.tasks.insert(task, name);
     }
 
-    /// So many events of a cpu are missing before those that follow.
+    /// Records that events of a cpu were lost before the next one.
     pub fn lost(&mut self, cpu: u32, events: u64) {
         if events > 0 {
             self.sums.events_lost += events;
-            // Of a cpu that is not watched, only what it sends is seen.
+            // Of a cpu that is not watched, only the interrupts it sends are seen.
             if let Some(cpu) = self.cpus.get_mut(&cpu) {
                 cpu.handlers.clear();
             }
         }
     }
 
-    /// The next event, in order of time.
+    /// Processes the next event, in order of time.
     pub fn step(&mut self, event: &Event) {
         self.sums.events += 1;
         if self.cpus.contains_key(&event.cpu) {
@@ -118,7 +118,7 @@ impl Follow {
         }
     }
 
-    /// The report, and the end.
+    /// Ends following and returns the report.
     pub fn finish(mut self, until_ns: u64, event_source: EventSource) -> Report {
         let cpus: Vec<u32> = self.cpus.keys().copied().collect();
         for cpu in cpus {
@@ -130,7 +130,7 @@ impl Follow {
         self.sums.report(until_ns, event_source, |task| names.get(&task).cloned().unwrap_or_default())
     }
 
-    /// What concerns the program on whichever cpu it is told.
+    /// Handles events that concern the program on any cpu.
     fn anywhere(&mut self, event: &Event) {
         match &event.what {
             What::Forked { parent, child, name } => self.forked(*parent, *child, name),
@@ -150,12 +150,12 @@ impl Follow {
         if self.threads.contains_key(&parent) || self.starter == Some(parent) {
             self.adopt(child, name);
         } else {
-            // A number that the program had before and whose end was lost.
+            // The child reuses the number of a former thread of the program, and the event of its end was lost.
             self.threads.remove(&child);
         }
     }
 
-    /// The program begins with its first: what came before was still the program that started it.
+    /// Begins the program at its first exec: earlier events belong to the starter's code.
     fn executed(&mut self, task: u32, program: &str, at_ns: u64) {
         let Some(thread) = self.threads.get_mut(&task) else { return };
         let mut name = program.rsplit('/').next().unwrap_or_default().to_owned();
@@ -163,7 +163,7 @@ impl Follow {
             name.pop();
         }
         thread.name.clone_from(&name);
-        // The first thread of a process ends where another one executes a program, and gives its number to that.
+        // If another thread executes a program, the first thread of the process ends and that thread takes its number.
         thread.has_ended = false;
         let on = self.cpus.values_mut().find(|cpu| cpu.current == Some(task));
         on.into_iter().for_each(|cpu| cpu.name.clone_from(&name));

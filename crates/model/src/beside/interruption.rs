@@ -1,37 +1,37 @@
-//! One interruption in the making: its parts as they end.
+//! One interruption while it is collected: its parts as they end.
 
 use super::Interruption;
 use crate::attribution::{Cause, Part, Phase};
 
-/// What begins so soon after the end of a handler belongs to it, in nanoseconds: the soft interrupts that it raised, and the
-/// switch to a task that it woke. The kernel needs some 1 to 3 us for the way.
+/// Maximum gap in nanoseconds between the end of a handler and what still belongs to it: soft interrupts that it
+/// raised, and the switch to a task that it woke. The kernel needs some 1 to 3 us for the way.
 const JOIN_NS: u64 = 5_000;
-/// More parts than this are told together.
+/// Maximum number of parts; further ones are combined.
 const MOST_PARTS: usize = 24;
 
-/// An interruption that is not over yet, or may go on.
+/// An interruption that is not over yet, or may continue.
 #[derive(Debug)]
 pub struct Making {
     begin_ns: u64,
     cpu: u32,
-    /// The end of what is known of it.
+    /// End of the last known part.
     last_ns: u64,
     own_ns: u64,
     parts: Vec<Part>,
 }
 
 impl Making {
-    /// One that begins.
+    /// Begins an interruption.
     pub const fn new(cpu: u32, begin_ns: u64) -> Self {
         Self { begin_ns, cpu, last_ns: begin_ns, own_ns: 0, parts: Vec::new() }
     }
 
-    /// Whether what begins at this time belongs to it.
+    /// Returns true if an event at this time belongs to it.
     pub const fn goes_on_at(&self, at_ns: u64) -> bool {
         at_ns <= self.last_ns + JOIN_NS
     }
 
-    /// Goes on: the time since its last part belongs to that.
+    /// Continues it: the time since its last part is added to that part's cause.
     pub fn go_on(&mut self, at_ns: u64) {
         let between_ns = at_ns.saturating_sub(self.last_ns);
         if let Some(cause) = self.parts.last().map(|part| part.cause.clone()) {
@@ -40,7 +40,7 @@ impl Making {
         self.last_ns = self.last_ns.max(at_ns);
     }
 
-    /// A part of it that is over, until a time.
+    /// Adds a part that ended at `until_ns`.
     pub fn add(&mut self, cause: Cause, length_ns: u64, until_ns: u64, is_own: bool) {
         self.own_ns += if is_own { length_ns } else { 0 };
         self.push(cause, Phase::Running, length_ns);
@@ -54,7 +54,8 @@ impl Making {
             Some(last) if is_last => last.length_ns += length_ns,
             _ if length_ns == 0 => {}
             _ if has_room => self.parts.push(Part { cause, phase, length_ns }),
-            // Where it was is not told any more, only whose it was, or that it was another's.
+            // Without room, the part is merged into one of the same cause or counted as another task's; its position is
+            // lost.
             _ => match self.parts.iter_mut().find(|part| part.cause == cause && part.phase == phase) {
                 Some(part) => part.length_ns += length_ns,
                 None => self.push_other(length_ns),
@@ -69,7 +70,7 @@ impl Making {
         }
     }
 
-    /// The interruption, where there is anything in it; its thread stays to be filled in.
+    /// Returns the interruption, or `None` if others took no time; the caller fills in the thread.
     pub fn finish(self, zero_ns: u64) -> Option<Interruption> {
         let length_ns: u64 = self.parts.iter().map(|part| part.length_ns).sum();
         let taken_ns = length_ns.saturating_sub(self.own_ns);

@@ -1,4 +1,4 @@
-//! What is counted while a program runs, in bounded memory.
+//! Counts kept while a program runs, in bounded memory.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,22 @@ use super::{Cost, Handled, HandledOnCpu, Instead, Interruption, OnCpu, Report, S
 use crate::attribution::Cause;
 use crate::histogram::Histogram;
 
-/// So many of the longest interruptions are kept.
+/// Number of longest interruptions to keep.
 const WORST: usize = 10;
-/// More tasks, or senders, than this are told by name alone, and more names than this as one.
+/// Maximum number of separate tasks or senders. Further ones are combined by name, and beyond `MOST_NAMES` names into
+/// one.
 const MOST_KEYS: usize = 1_000;
 const MOST_NAMES: usize = 1_500;
 
-/// What recording one event takes, in nanoseconds: measured as the difference of a system call with and without its
-/// tracepoint recorded, on an Intel Xeon at 4.2 GHz under KVM with Linux 6.18, medians of three runs within 1 ns.
+/// Time to record one event, in nanoseconds: the difference of a system call with and without its tracepoint recorded.
+/// Measured on an Intel Xeon at 4.2 GHz under KVM with Linux 6.18; medians of three runs within 1 ns.
 const EVENT_OF_PERF_NS: f64 = 151.0;
 const EVENT_OF_FTRACE_NS: f64 = 65.0;
 
 /// The sums.
 #[derive(Debug)]
 pub struct Sums {
-    /// When the program began, in nanoseconds.
+    /// Begin of the program, in nanoseconds.
     pub zero_ns: u64,
     pub threads: u64,
     pub threads_at_once: u64,
@@ -67,7 +68,7 @@ struct TaskSum {
 }
 
 impl Sums {
-    /// Nothing yet, for a program that begins at a time with so many threads.
+    /// Returns empty sums for a program that begins at `zero_ns` with `threads` threads.
     pub fn new(zero_ns: u64, threads: u64) -> Self {
         Self {
             zero_ns,
@@ -91,17 +92,17 @@ impl Sums {
         }
     }
 
-    /// A thread was on a cpu for so long.
+    /// Adds a thread's time on a cpu.
     pub fn ran(&mut self, cpu: u32, length_ns: u64) {
         self.cpus.entry(cpu).or_default().on_cpu_ns += length_ns;
     }
 
-    /// A thread was preempted on a cpu.
+    /// Counts a preemption.
     pub fn preempted(&mut self, cpu: u32) {
         self.cpus.entry(cpu).or_default().preemptions += 1;
     }
 
-    /// A preempted thread waited for a cpu while somebody else ran.
+    /// Adds the time that a preempted thread waited for a cpu while another task ran.
     pub fn waited(&mut self, cpu: u32, cause: &Cause, is_own: bool, length_ns: u64) {
         self.cpus.entry(cpu).or_default().waited_ns += length_ns;
         self.waited_for_own_ns += if is_own { length_ns } else { 0 };
@@ -111,7 +112,7 @@ impl Sums {
         sum.longest_ns = sum.longest_ns.max(length_ns);
     }
 
-    /// A handler interrupted a thread; how long it took, where the kernel tells.
+    /// Counts a handler that interrupted a thread, with its duration if the kernel records it.
     pub fn handled(&mut self, cpu: u32, cause: &Cause, length_ns: Option<u64>) {
         let new = || HandlerSum { count: 0, time_ns: 0, lengths: Histogram::collecting(1.0) };
         let sum = self.handlers.entry(cause.clone()).or_insert_with(new);
@@ -125,7 +126,7 @@ impl Sums {
         *time_ns += length_ns.unwrap_or(0);
     }
 
-    /// An interrupt that another cpu sent arrived.
+    /// Counts an interrupt that another cpu sent.
     pub fn arrived(&mut self, source: Source, sent: Option<&Sent>, function: &str) {
         let function = match sent {
             Some(sent) if function.is_empty() => &sent.function,
@@ -146,13 +147,13 @@ impl Sums {
         *self.senders.entry(key).or_default() += 1;
     }
 
-    /// Tasks that sent something, and whose names are not known.
+    /// Returns senders of unknown name.
     pub fn unnamed(&self) -> impl Iterator<Item = u32> {
         let unnamed = self.senders.keys().filter(|sender| sender.name.is_empty());
         unnamed.filter_map(|sender| sender.task).filter(|task| *task != 0)
     }
 
-    /// An interruption is over.
+    /// Counts an interruption that is over, and keeps it if it is among the longest.
     pub fn keep(&mut self, interruption: Interruption) {
         self.interruptions += 1;
         self.lengths.record(interruption.taken_ns);
@@ -163,7 +164,7 @@ impl Sums {
         }
     }
 
-    /// The report of what was counted until a time; names of tasks are looked up by number where they are not known.
+    /// Returns the report until a time; `name` looks up unknown names of tasks by number.
     pub fn report(self, until_ns: u64, event_source: EventSource, name: impl Fn(u32) -> String) -> Report {
         let sum = |of: fn(&CpuSum) -> u64| self.cpus.values().map(of).sum::<u64>() as f64 * 1e-9;
         let (on_cpu_s, waited_s) = (sum(|cpu| cpu.on_cpu_ns), sum(|cpu| cpu.waited_ns));
@@ -196,7 +197,8 @@ impl Sums {
     }
 }
 
-/// Under which name a task is counted: its own while there are few, that of all of its name then, and in the end of all.
+/// Returns the key under which a task is counted: itself while there are few, then its name, and finally one key for
+/// all.
 fn task_key(known: &BTreeMap<Task, TaskSum>, cause: &Cause, is_own: bool) -> Task {
     let nobody = Task { is_own, name: String::new(), number: 0, function: String::new() };
     let key = match cause {
@@ -246,7 +248,7 @@ fn on_cpu((cpu, sum): (u32, CpuSum)) -> OnCpu {
     }
 }
 
-/// Those whose names became known later are one with those whose names were.
+/// Merges unnamed senders with the same senders under their names, after these became known.
 fn senders(sums: BTreeMap<SentBy, u64>, name: impl Fn(u32) -> String) -> Vec<SentBy> {
     let mut named: BTreeMap<SentBy, u64> = BTreeMap::new();
     for (mut sender, count) in sums {

@@ -2,10 +2,10 @@
 
 use super::interruption::Making;
 
-/// What a thread does.
+/// State of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It waits for something, or nothing is known.
+    /// It waits for something, or its state is unknown.
     Away,
     /// It is on a cpu.
     Running,
@@ -23,16 +23,16 @@ pub enum State {
 pub struct Thread {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its state.
     pub state: State,
-    /// Whether it is on its way out.
+    /// True if it is exiting.
     pub has_ended: bool,
-    /// The interruption that it is in, or was in just now.
+    /// The interruption that it is in, or has just left.
     pub making: Option<Making>,
 }
 
 impl Thread {
-    /// One that was just made.
+    /// Returns a new thread.
     pub const fn new(name: String) -> Self {
         Self { name, state: State::Away, has_ended: false, making: None }
     }

@@ -1,4 +1,4 @@
-//! The numbers of each cpu that is in both surveys: work, stalls, clock rate, interrupts.
+//! Numbers of each cpu that is in both surveys: work, stalls, clock rate, interrupts.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::survey::{CpuObservation, CpuRound, FrequencySource};
 const OF_A_CPU: [Quantity; 5] =
     [Quantity::P50, Quantity::P99_9, Quantity::Lost, Quantity::Frequency, Quantity::InterruptRate];
 
-/// Why a number of a cpu cannot be compared; by it, the quantities and their cpus.
+/// Reasons why numbers of a cpu cannot be compared, each with the quantities and their cpus.
 type Failures = BTreeMap<&'static str, BTreeMap<Quantity, CpuSet>>;
 
 const FEW_ROUNDS: &str = "one of the surveys has too few rounds for a 99 % interval (8 are needed)";
@@ -20,7 +20,7 @@ const OTHER_WORK: &str = "the surveys timed different work, or used different cl
 const OTHER_SOURCE: &str = "the surveys measured it in different ways";
 const NOT_COUNTED: &str = "one of the surveys counted no interrupts at all";
 
-/// Adds what changed on the cpus of both surveys.
+/// Adds the changes on the cpus of both surveys.
 pub(super) fn compare(before: &Survey, after: &Survey, comparison: &mut Comparison) {
     let later: BTreeMap<u32, &CpuObservation> = after.cpus.iter().map(|cpu| (cpu.cpu, cpu)).collect();
     let mut failures = Failures::new();
@@ -41,7 +41,7 @@ pub(super) fn compare(before: &Survey, after: &Survey, comparison: &mut Comparis
     comparison.gaps.extend(failures.into_iter().flat_map(|(why, cpus)| gaps(why, cpus)));
 }
 
-/// What keeps a quantity from being compared on any cpu.
+/// Returns the reason why a quantity cannot be compared on any cpu.
 fn obstacle(quantity: Quantity, before: &Survey, after: &Survey) -> Option<&'static str> {
     match quantity {
         Quantity::P50 | Quantity::P99_9 | Quantity::Lost => {
@@ -59,7 +59,7 @@ fn counted(survey: &Survey) -> bool {
 
 type Estimates = Option<(Estimate, Estimate)>;
 
-/// Both surveys' estimates of a quantity; none where neither survey has it.
+/// Returns both surveys' estimates of a quantity; `None` if neither survey has it.
 fn both(quantity: Quantity, before: &CpuObservation, after: &CpuObservation) -> Result<Estimates, &'static str> {
     if quantity == Quantity::Frequency && sources(before) != sources(after) {
         return Err(OTHER_SOURCE);
@@ -98,7 +98,7 @@ fn value(quantity: Quantity, round: &CpuRound) -> Option<f64> {
     value.filter(|value| value.is_finite())
 }
 
-/// One gap for each set of cpus, however many quantities of it could not be compared.
+/// Builds one gap for each set of cpus and reason, naming all quantities that could not be compared.
 fn gaps(why: &str, by_quantity: BTreeMap<Quantity, CpuSet>) -> Vec<Gap> {
     let mut by_cpus = BTreeMap::<CpuSet, Vec<&str>>::new();
     for (quantity, cpus) in by_quantity {

@@ -1,8 +1,8 @@
-//! The cost of talking between cpus, by relation, over the pairs that are in both surveys.
+//! The cost of communication between cpus, by relation, over the pairs that are in both surveys.
 //!
-//! Pairs of one relation differ from each other, often by more than surveys do. Each visit is therefore divided by its own
-//! pair's typical cost, the geometric mean of the pair's medians in both surveys; what is compared is how the visits of one
-//! survey lie around these typical costs against those of the other. Results are given for the median typical pair.
+//! Pairs of one relation differ from each other, often by more than surveys do. Each visit is therefore divided by its
+//! own pair's typical cost, the geometric mean of the pair's medians in both surveys. The comparison is between the two
+//! surveys' visits relative to these typical costs. Results are given for the median typical pair.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn few_visits(relation: Relation) -> Gap {
     Gap::new(format!("link cost, {}", relation.words()), why).cured_by("survey again with a larger --budget")
 }
 
-/// The visits of both surveys relative to their pair's typical cost, over the pairs with one relation in both.
+/// Collects the visits of both surveys relative to their pair's typical cost, over the pairs with one relation in both.
 fn classes(before: &Survey, after: &Survey) -> BTreeMap<Relation, Class> {
     let mut classes = BTreeMap::<Relation, Class>::new();
     for (earlier, later) in in_both(&before.links.pairs, &after.links.pairs) {
@@ -62,7 +62,7 @@ fn relative(pair: &Pair, typical_ns: f64) -> impl Iterator<Item = (usize, f64)> 
     visits.enumerate().filter(|(_, visit)| visit.is_finite())
 }
 
-/// The visits in order of time: every pair's first, every pair's second, and so on.
+/// Returns the visits in order of time: every pair's first, every pair's second, and so on.
 fn in_order(mut visits: Vec<(usize, f64)>) -> Vec<f64> {
     visits.sort_by_key(|&(place, _)| place);
     visits.into_iter().map(|(_, visit)| visit).collect()

@@ -8,10 +8,10 @@ use corewise_machine::{CpuSet, Level, Machine};
 use super::FactChange;
 use crate::Survey;
 
-/// A change of the machine's load by less than this, as a share of its time, is not worth a word.
+/// Smallest change of the machine's load to report, as a share of its time.
 const LOAD_CHANGE: f64 = 0.1;
 
-/// Every fact that differs, in the order in which people ask for them.
+/// Returns every fact that differs, most important first.
 pub(super) fn changes(before: &Survey, after: &Survey) -> Vec<FactChange> {
     let mut changes: Vec<FactChange> = facts(before)
         .into_iter()
@@ -30,7 +30,7 @@ pub(super) fn changes(before: &Survey, after: &Survey) -> Vec<FactChange> {
     changes
 }
 
-/// The share of the machine that other programs used, where it changed by more than [`LOAD_CHANGE`].
+/// Returns the share of the machine that other programs used, if it changed by more than [`LOAD_CHANGE`].
 fn load(before: &Survey, after: &Survey) -> Option<FactChange> {
     let (before, after) = (before.provenance.others_busy?, after.provenance.others_busy?);
     let words = |share: f64| Some(format!("{:.0} %", share * 100.0));
@@ -38,7 +38,7 @@ fn load(before: &Survey, after: &Survey) -> Option<FactChange> {
     ((after - before).abs() > LOAD_CHANGE).then_some(change)
 }
 
-/// A fact's name, and what a survey says of it. Every survey has the same names in the same order.
+/// A fact's name and its value in a survey. Every survey has the same names in the same order.
 type Fact = (String, Option<String>);
 
 fn facts(survey: &Survey) -> Vec<Fact> {
@@ -87,7 +87,7 @@ fn topology(machine: &Machine) -> Vec<Fact> {
     counts.chain(sets).chain(kinds).collect()
 }
 
-/// How many caches there are of each size.
+/// Number of caches of each size.
 type Sizes = BTreeMap<Option<u64>, u64>;
 
 fn caches(machine: &Machine) -> BTreeMap<(u8, CacheKind), Sizes> {
@@ -106,7 +106,7 @@ fn cache_words((level, kind): (u8, CacheKind)) -> String {
     }
 }
 
-/// "1 x 96 MB, 1 x 32 MB": largest first.
+/// Formats sizes, largest first: "1 x 96 MB, 1 x 32 MB".
 fn sizes_words(sizes: Sizes) -> String {
     let words: Vec<String> =
         sizes.iter().rev().map(|(&size, count)| format!("{count} x {}", size_words(size))).collect();

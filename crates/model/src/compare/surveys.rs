@@ -1,9 +1,9 @@
-//! The comparison of two surveys: of the machine first, then of each cpu, then of the links.
+//! Comparison of two surveys: the machine first, then each cpu, then the links.
 
 use super::{Comparison, cpus, links, machine};
 use crate::Survey;
 
-/// Says what changed from the earlier survey to the later one. They may have different cpus, or be of different machines.
+/// Compares an earlier survey with a later one. They may have different cpus, or be of different machines.
 pub fn compare(before: &Survey, after: &Survey) -> Comparison {
     let (earlier, later) = (&before.machine.online, &after.machine.online);
     let mut comparison = Comparison {

@@ -1,32 +1,32 @@
-//! Carry-over: whether runs that follow a certain arm differ from runs that follow the others.
+//! Carry-over: a difference of runs that follow a certain arm from runs that follow the others.
 //!
-//! Randomisation cures drift, but not an arm that slows down (or speeds up) whoever runs next. Who that is was drawn, too,
-//! so the runs after an arm are compared with the rest: each run's outcome without its arm's mean, its block's mean and
-//! the mean of its place in the block, regressed on "follows this arm" without the same three means.
+//! Randomisation cures drift, but not an arm that slows down (or speeds up) the run after it. The next run was drawn,
+//! too, so the runs after an arm are compared with the rest. Each run's outcome, without the means of its arm, its
+//! block and its place in the block, is regressed on "follows this arm" without the same three means.
 
 use super::standing::CarryOver;
 use super::{Policy, Run, What};
 use crate::stats::order::median;
 use crate::stats::student::normal_deviate;
 
-/// Fewer degrees of freedom than this tell nothing.
+/// Minimum degrees of freedom.
 const FEWEST: f64 = 10.0;
-/// How often the means are swept out, one after the other.
+/// Number of sweeps over the three means.
 const SWEEPS: u32 = 12;
 /// Residuals are clamped at this many robust standard deviations.
 const CLAMP: f64 = 3.0;
 
-/// A carry-over counts from this many standard errors on (more with several candidates), and where it may move an estimate
-/// by this share of the margin.
+/// Minimum standard errors of a carry-over (more with several candidates); it also must be able to move an estimate by
+/// this share of the margin.
 pub(super) const ERRORS: f64 = 3.3;
-/// From so many on it is suspected, and a race with a winner goes on.
+/// Standard errors from which it is suspected, and a race with a winner goes on.
 const SUSPECTED_ERRORS: f64 = 2.0;
 const SHARE: f64 = 0.25;
 
 /// A whole block as it ran.
 #[derive(Clone, Debug)]
 pub(super) struct Ordered {
-    /// The arm that ran just before; absent where that is not known.
+    /// The arm that ran just before; `None` if unknown.
     pub(super) before: Option<usize>,
     pub(super) runs: Vec<Run>,
 }
@@ -38,12 +38,12 @@ struct Entry {
     x: f64,
 }
 
-/// The arm with the strongest effect on the run that follows it; absent before there are enough blocks.
+/// Returns the arm with the strongest effect on the run that follows it; `None` before there are enough blocks.
 pub(super) fn carry_over(blocks: &[Ordered], candidates: usize) -> Option<CarryOver> {
     carry_over_at(blocks, candidates, 1)
 }
 
-/// The same for the run that comes so many after it.
+/// Returns the same for the run `lag` places later.
 pub(super) fn carry_over_at(blocks: &[Ordered], candidates: usize, lag: usize) -> Option<CarryOver> {
     let (entries, counts) = entries(blocks, lag);
     let free = entries.len() as f64 - counts.iter().sum::<usize>() as f64;
@@ -59,7 +59,7 @@ pub(super) fn carry_over_at(blocks: &[Ordered], candidates: usize, lag: usize) -
         .max_by(|a, b| a.standard_errors.abs().total_cmp(&b.standard_errors.abs()))
 }
 
-/// Whether there is one that may be one, so that more runs will show it.
+/// Returns true if a carry-over is suspected but not yet certain, so that more runs will show it.
 pub(super) fn is_suspected(blocks: &[Ordered], candidates: usize, policy: &Policy) -> bool {
     carry_over(blocks, candidates).is_some_and(|found| {
         found.is_material(blocks, candidates, policy, SUSPECTED_ERRORS) && !found.counts(blocks, candidates, policy)
@@ -67,14 +67,14 @@ pub(super) fn is_suspected(blocks: &[Ordered], candidates: usize, policy: &Polic
 }
 
 impl CarryOver {
-    /// Whether it is a doubt.
+    /// Returns true if it is a doubt.
     pub(super) fn counts(&self, blocks: &[Ordered], candidates: usize, policy: &Policy) -> bool {
         self.is_material(blocks, candidates, policy, ERRORS)
     }
 
-    /// Whether it is beyond so many standard errors (more with several candidates), and could move an estimate by the
-    /// share of the margin that is allowed. An arm never follows itself, so in blocks of `n` runs it is better off than the
-    /// others by about the `n`-th part.
+    /// Returns true if it exceeds `errors` standard errors (more with several candidates) and could move an estimate by
+    /// the allowed share of the margin. An arm never follows itself, so in blocks of `n` runs its advantage over the
+    /// others is about 1/n of the effect.
     pub(super) fn is_material(&self, blocks: &[Ordered], candidates: usize, policy: &Policy, errors: f64) -> bool {
         let enough = (errors * errors + 4.0 * (candidates.max(1) as f64).ln()).sqrt();
         let runs: usize = blocks.iter().map(|block| block.runs.len()).sum();
@@ -96,7 +96,7 @@ fn after(arm: usize, entries: &[Entry], counts: &[usize; 3], residuals: &[f64], 
     (error > 0.0).then(|| CarryOver { after_arm: arm, slower, standard_errors: normal_deviate(slower / error, free) })
 }
 
-/// The runs that did not fail and whose predecessor is known, and how many groups there are of each sort.
+/// Returns the successful runs with a known predecessor, and the number of groups of each sort.
 fn entries(blocks: &[Ordered], lag: usize) -> (Vec<Entry>, [usize; 3]) {
     let mut entries = Vec::new();
     let mut history: Vec<usize> = Vec::new();
@@ -108,7 +108,7 @@ fn entries(blocks: &[Ordered], lag: usize) -> (Vec<Entry>, [usize; 3]) {
         })
     };
     for (number, block) in blocks.iter().enumerate() {
-        // Blocks that are not here came between.
+        // Some blocks are missing in between.
         if history.last().copied() != block.before {
             history.clear();
             history.extend(block.before);
@@ -125,7 +125,7 @@ fn entries(blocks: &[Ordered], lag: usize) -> (Vec<Entry>, [usize; 3]) {
     (entries, [arms.len(), blocks.len(), places.len()])
 }
 
-/// Takes the groups' means out of the values, one sort of groups after the other, again and again.
+/// Subtracts the groups' means from the values, one sort of groups after the other, repeatedly.
 fn sweep(entries: &[Entry], counts: &[usize; 3], values: &mut [f64]) {
     for _ in 0..SWEEPS {
         for (sort, &count) in counts.iter().enumerate() {

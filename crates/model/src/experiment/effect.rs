@@ -1,4 +1,4 @@
-//! The size of an effect: its estimate, how uncertain that is, and an interval that holds at any time.
+//! Size of an effect: its estimate, the estimate's uncertainty, and an any-time interval.
 
 use super::evidence::Evidence;
 use super::outcome::Outcome;
@@ -6,16 +6,16 @@ use super::question::{Question, What};
 use super::standing::Effect;
 use crate::stats::order::deviation;
 
-/// Differences beyond this, a ratio of e^100, are those of failed runs.
+/// Differences beyond this, a ratio of e^100, mark failed runs.
 const LARGEST: f64 = 100.0;
-/// The interval's search: the first step from the estimate, how it grows, and how far it goes (a ratio of 3,000).
+/// The interval's search: the first step from the estimate, its growth, and its limit (a ratio of 3,000).
 const FIRST_STEP: f64 = 0.0005;
 const GROWTH: f64 = 1.5;
 const FARTHEST: f64 = 8.0;
-/// How often the last step is halved.
+/// Number of halvings of the last step.
 const HALVINGS: u32 = 12;
 
-/// A difference within blocks: its estimate and a robust standard error of that.
+/// A difference within blocks, with a robust standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
     pub(super) value: f64,
@@ -23,7 +23,7 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// What outcomes show, in the scale of a question; absent without any.
+    /// Estimates the effect in the scale of a question; `None` without outcomes.
     pub(super) fn on(question: &Question, outcomes: &[Outcome]) -> Option<Self> {
         if question.what == What::Typical {
             return Self::of(&outcomes.iter().map(Outcome::gain).collect::<Vec<f64>>());
@@ -36,22 +36,22 @@ impl Estimate {
         Some(match question.what {
             What::Tail => {
                 let apart = costs.iter().filter(|[candidate, baseline]| candidate != baseline).count() as f64;
-                // One more, as none so far does not mean none ever.
+                // One more, as differences may still come.
                 Self { value: baseline - candidate, error: (apart + 1.0).sqrt() / costs.len() as f64 }
             }
             _ => {
                 let [candidate, baseline] = [candidate, baseline].map(|mean| mean.max(LEAST_COST));
                 let squares = costs.iter().map(|costs| (costs[1] / baseline - costs[0] / candidate).powi(2));
                 let count = costs.len() as f64;
-                // As that of the typical run: few values vary too little.
+                // Corrected as for the typical run: few values vary too little.
                 let error = (1.0 + 1.0 / count) * squares.sum::<f64>().sqrt() / count;
                 Self { value: (baseline / candidate).ln(), error }
             }
         })
     }
 
-    /// Hodges and Lehmann's estimate (the median of all means of two) and the error from the median absolute deviation;
-    /// absent for no differences.
+    /// Computes Hodges and Lehmann's estimate (the median of all means of two), and its error from the median absolute
+    /// deviation; `None` without differences.
     pub(super) fn of(differences: &[f64]) -> Option<Self> {
         let value = hodges_lehmann(differences)?;
         let count = differences.len() as f64;
@@ -61,18 +61,18 @@ impl Estimate {
     }
 }
 
-/// Means below this are those of values that are all zero.
+/// Lower limit of a mean; smaller ones come from values that are all zero.
 const LEAST_COST: f64 = 1e-12;
 
-/// The mean costs, the candidate's first.
+/// Returns the mean costs, the candidate's first.
 pub(super) fn mean_costs(costs: &[[f64; 2]]) -> [f64; 2] {
     [0, 1].map(|side| costs.iter().map(|pair| pair[side]).sum::<f64>() / costs.len() as f64)
 }
 
-/// From so many values on the means of all pairs are counted, and not all made: they are more than a megabyte.
+/// Number of values from which the means of all pairs are counted instead of stored: they need more than a megabyte.
 const MANY: usize = 500;
 
-/// The median of the means of all pairs, each value with itself too.
+/// Returns the median of the means of all pairs, including each value with itself.
 pub(super) fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     match values.len() {
         0 => None,
@@ -81,7 +81,7 @@ pub(super) fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The same with all means in memory.
+/// Computes the same with all means in memory.
 fn median_of_means(values: &[f64]) -> Option<f64> {
     let mut means = Vec::with_capacity(values.len() * (values.len() + 1) / 2);
     for (place, a) in values.iter().enumerate() {
@@ -96,7 +96,8 @@ fn median_of_means(values: &[f64]) -> Option<f64> {
     Some((lower + upper) / 2.0)
 }
 
-/// The same without the means in memory: whatever rank the median has, the mean of that rank is found by halving, and counting the means below.
+/// Computes the same without the means in memory: the mean of the median's rank is found by bisection, counting the
+/// means below.
 fn median_of_many_means(values: &[f64]) -> f64 {
     let mut rising = values.to_vec();
     rising.sort_by(f64::total_cmp);
@@ -105,18 +106,18 @@ fn median_of_many_means(values: &[f64]) -> f64 {
     if count % 2 == 1 { upper } else { (mean_of_rank(&rising, count / 2 - 1) + upper) / 2.0 }
 }
 
-/// The mean that as many means of pairs are below as its rank says. A mean never falls where one of its two values rises, rounded or not.
+/// Returns the mean of pairs with a given rank. A mean never falls when one of its two values rises, rounded or not.
 fn mean_of_rank(rising: &[f64], rank: usize) -> f64 {
     let (mut low, mut high) = (order_of(rising[0]), order_of(rising[rising.len() - 1]));
     while low < high {
-        // Rounded down, below zero too.
+        // Rounded down, also below zero.
         let middle = (low & high) + ((low ^ high) >> 1);
         if means_up_to(rising, value_of(middle)) > rank { high = middle } else { low = middle + 1 }
     }
     value_of(low)
 }
 
-/// How many means of pairs are no greater than a limit.
+/// Counts the means of pairs that are at most `limit`.
 fn means_up_to(rising: &[f64], limit: f64) -> usize {
     let mut end = rising.len();
     let mut count = 0;
@@ -132,18 +133,19 @@ fn means_up_to(rising: &[f64], limit: f64) -> usize {
     count
 }
 
-/// The place of a number among all numbers, as `total_cmp` has them.
+/// Returns the place of a number in the order of `total_cmp`.
 fn order_of(value: f64) -> i64 {
     let bits = value.to_bits().cast_signed();
     bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
-/// The number at a place: the inverse of [`order_of`].
+/// Returns the number at a place: the inverse of [`order_of`].
 fn value_of(order: i64) -> f64 {
     f64::from_bits((order ^ ((order >> 63).cast_unsigned() >> 1).cast_signed()).cast_unsigned())
 }
 
-/// The effect that a candidate's outcomes show, each end of its interval at the error rate; absent without any, or where most of them failed.
+/// Returns the effect of a candidate, each end of its interval at the error rate; `None` without outcomes, or if most
+/// of them failed.
 pub(crate) fn effect(question: &Question, outcomes: &[Outcome], error_rate: f64) -> Option<Effect> {
     let estimate = Estimate::on(question, outcomes)?.value;
     if estimate.abs() >= LARGEST {
@@ -154,7 +156,8 @@ pub(crate) fn effect(question: &Question, outcomes: &[Outcome], error_rate: f64)
     let excluded_above = |theta: f64| evidence(question, outcomes, theta).below().now() >= enough;
     let mut low = bound(estimate, -1.0, excluded_below);
     let mut high = bound(estimate, 1.0, excluded_above);
-    // Whoever is proven better than the baseline is better than every worse candidate: the interval agrees with the test.
+    // A candidate that is proven better than the baseline is better than every worse candidate: the interval agrees
+    // with the test.
     if low.is_some_and(|low| low < 0.0) && excluded_below(0.0) {
         low = Some(0.0);
     }
@@ -172,7 +175,8 @@ fn evidence(question: &Question, outcomes: &[Outcome], theta: f64) -> Evidence {
     evidence
 }
 
-/// The end of the interval in one direction: every step beyond it is excluded. Absent where even the farthest is not.
+/// Returns the end of the interval in one direction: every step beyond it is excluded. `None` if even the farthest step
+/// is not.
 fn bound(estimate: f64, direction: f64, excluded: impl Fn(f64) -> bool) -> Option<f64> {
     let at = |distance: f64| estimate + direction * distance;
     let mut steps = vec![FIRST_STEP];

@@ -1,29 +1,30 @@
-//! The e-process: what a bettor would own who bets on one candidate against the baseline, block after block.
+//! The e-process: the wealth of a bettor on one candidate against the baseline, block after block.
 //!
 //! If the candidate is faster by exactly `theta`, then after adding `theta` to its outcome the two outcomes of a block
-//! are exchangeable, because we drew their order. Every bet below then has mean 1, so the wealth reaches `w` with probability
-//! `1 / w` at most, however often one looks (Ville's inequality). docs/statistics.md has the formulas and the reasons.
+//! are exchangeable, because their order was drawn. Every bet below then has mean 1, so the wealth reaches `w` with
+//! probability at most `1 / w`, under continuous monitoring (Ville's inequality). docs/statistics.md has the formulas
+//! and the reasons.
 
 use std::cmp::Ordering;
 
 use super::outcome::Outcome;
 use super::question::{Bounded, Question, What};
 
-/// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. The small ones are for effects that are
-/// small against the noise.
+/// The smallest tilt; each of the others is twice the one before, so that one exponential serves all. Small tilts are
+/// for effects that are small relative to the noise.
 const TILT: f64 = 0.043_75;
-/// How many tilts there are: 0.04375, 0.0875, 0.175, 0.35, 0.7, 1.4, 2.8 and 5.6.
+/// Number of tilts: 0.04375, 0.0875, 0.175, 0.35, 0.7, 1.4, 2.8 and 5.6.
 const TILTS: usize = 8;
-/// The bets on ranks alone: how much of the wealth is at stake.
+/// Stakes of the bets on ranks alone, as shares of the wealth.
 const RANK_STAKES: [f64; 3] = [0.35, 0.7, 0.97];
 const BETS: usize = TILTS + RANK_STAKES.len();
-/// The shares of the wealth, on the tilts and then on the ranks. Most of it wins soon where effects are large…
+/// Initial shares of the wealth, on the tilts and then on the ranks. Most of it wins soon if effects are large.
 const SHARES: [f64; BETS] = [0.03, 0.03, 0.03, 0.04, 0.07, 0.12, 0.15, 0.22, 0.07, 0.12, 0.12];
-/// …which nobody needs who waits for twenty blocks anyway: small effects come sooner then.
+/// Shares for experiments of at least twenty blocks: small effects are proven sooner.
 const PATIENT_SHARES: [f64; BETS] = [0.06, 0.12, 0.24, 0.26, 0.14, 0.04, 0.01, 0.01, 0.07, 0.03, 0.02];
-/// The bets on a mean: how much of the wealth is at stake where the worst happens, and the share of the wealth.
+/// Bets on a mean: the share of the wealth lost in the worst case, and the bet's share of the wealth.
 const STAKES: [(f64, f64); 3] = [(0.8, 0.65), (0.4, 0.25), (0.15, 0.1)];
-/// An outcome farther than this many scales from the middle of its pair counts as this far.
+/// Outcomes farther than this many scales from the middle of their pair are clamped to it.
 const CLAMP: f64 = 3.0;
 /// A bet is kept within these bounds, so that no number overflows.
 const BOUNDS: (f64, f64) = (1e-300, 1e300);
@@ -44,7 +45,7 @@ impl Wealth {
         Self { bets }
     }
 
-    /// The wealth now: an e-value.
+    /// Returns the wealth now: an e-value.
     pub fn now(&self) -> f64 {
         self.bets.iter().sum()
     }
@@ -67,28 +68,28 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// No evidence yet against a typical gain of `theta`, a difference of logarithms.
+    /// Starts without evidence against a typical gain of `theta`, a difference of logarithms.
     pub fn new(theta: f64) -> Self {
         Self::on(&Question::TYPICAL, theta)
     }
 
-    /// No evidence yet against a gain of `theta` in the scale of a question.
+    /// Starts without evidence against a gain of `theta` in the scale of a question.
     pub(crate) fn on(question: &Question, theta: f64) -> Self {
         let wealth = Wealth::new(question);
         Self { question: *question, theta, half_ranges: Vec::new(), above: wealth.clone(), below: wealth }
     }
 
-    /// The evidence that the gain is larger than `theta`.
+    /// Returns the evidence that the gain is larger than `theta`.
     pub fn above(&self) -> &Wealth {
         &self.above
     }
 
-    /// The evidence that the gain is smaller than `theta`.
+    /// Returns the evidence that the gain is smaller than `theta`.
     pub fn below(&self) -> &Wealth {
         &self.below
     }
 
-    /// Takes a block's outcome into account; says whether the two are so far apart that they were clamped.
+    /// Takes a block's outcome into account; returns true if the distance of the two runs was clamped.
     pub fn add(&mut self, outcome: &Outcome) -> bool {
         if self.question.what != What::Typical {
             if let Some(block) = self.question.bounded(outcome, self.theta) {
@@ -106,15 +107,16 @@ impl Evidence {
         distance.abs() >= CLAMP
     }
 
-    /// The candidate's distance from the middle of the two, in scales, clamped. The scale is the median, over all blocks up to this one, of
-    /// the block's half range: past blocks are known before the order is drawn, and this block's half range is the same for either order.
+    /// Returns the candidate's distance from the middle of the two, in scales, clamped. The scale is the median, over
+    /// all blocks up to this one, of the block's half range: past blocks are known before the order is drawn, and this
+    /// block's half range is the same for either order.
     fn distance(&mut self, candidate: f64, baseline: f64) -> f64 {
         let half = (candidate - baseline) / 2.0;
         let scale = self.scale(half.abs());
         if half == 0.0 { 0.0 } else { (half / scale).clamp(-CLAMP, CLAMP) }
     }
 
-    /// The median of all half ranges with this one.
+    /// Adds a half range and returns the median of all.
     fn scale(&mut self, half_range: f64) -> f64 {
         let place = self.half_ranges.partition_point(|other| *other < half_range);
         self.half_ranges.insert(place, half_range);
@@ -127,8 +129,8 @@ impl Evidence {
     }
 }
 
-/// The factors of all bets on "better" and on "worse", by how far the candidate is from the middle (the baseline is as far on the other side),
-/// and by which of the two is lower.
+/// Returns the factors of all bets on "better" and on "worse". Inputs are the candidate's distance from the middle (the
+/// baseline is as far on the other side) and the order of the two.
 fn factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
     let (mut above, mut below) = ([1.0; BETS], [1.0; BETS]);
     let mut weight = (-2.0 * TILT * distance).exp();
@@ -145,7 +147,7 @@ fn factors(distance: f64, order: Ordering) -> ([f64; BETS], [f64; BETS]) {
     (above, below)
 }
 
-/// The factors of the bets on a mean: what is at stake is lost where the most is lost that could be.
+/// Returns the factors of the bets on a mean: the whole stake is lost if the block loses the most possible.
 fn bounded_factors(block: &Bounded) -> ([f64; STAKES.len()], [f64; STAKES.len()]) {
     let above = STAKES.map(|(stake, _)| 1.0 + stake * block.gain / block.most_lost);
     let below = STAKES.map(|(stake, _)| 1.0 - stake * block.gain / block.most_gained);

@@ -1,4 +1,4 @@
-//! Judging a race: the verdict and each arm's part in it.
+//! Judgement of a race: the verdict and each arm's part in it.
 
 use super::carry_over::{carry_over, is_suspected};
 use super::effect::{Estimate, effect, mean_costs};
@@ -11,12 +11,12 @@ use super::standing::{
 };
 use crate::stats::order::median;
 
-/// More runs than this are not promised.
+/// Maximum number of runs in a forecast.
 const MOST_PROMISED: f64 = 10_000.0;
 
 impl Race {
-    /// Whether there is nothing more to gain: a winner is proven and no live rival may still beat it, no candidate is
-    /// alive, the baseline keeps failing, or another block would exceed the policy's most runs.
+    /// Returns true if nothing more can be gained: a winner is proven and no live rival may still beat it, no candidate
+    /// is alive, the baseline keeps failing, or another block would exceed the policy's most runs.
     pub fn is_decided(&self) -> bool {
         self.is_over()
             || self.blocks >= self.policy.least_blocks
@@ -24,8 +24,8 @@ impl Race {
                     .is_some_and(|winner| !self.alive().any(|arm| self.is_rival(arm, winner)) && !self.may_carry_over())
     }
 
-    /// Whether there is nothing more to run: no candidate is alive, the baseline keeps failing, or another block would exceed the policy's
-    /// most runs.
+    /// Returns true if nothing more can be run: no candidate is alive, the baseline keeps failing, or another block
+    /// would exceed the policy's most runs.
     pub fn is_over(&self) -> bool {
         let members = self.members();
         members.is_empty()
@@ -33,12 +33,12 @@ impl Race {
             || self.policy.most_runs.is_some_and(|most| self.runs as usize + members.len() > most as usize)
     }
 
-    /// The winner so far: of the proven ones within the margin of the best, the first.
+    /// Returns the present winner: of the proven candidates within the margin of the best, the first.
     pub fn winner(&self) -> Option<usize> {
         winner(self)
     }
 
-    /// What the race shows so far. Intervals are searched for here, so this costs more than [`Race::add`].
+    /// Returns the present state. It searches for intervals, so it costs more than [`Race::add`].
     pub fn standing(&self) -> Standing {
         let checks = checks(self);
         let mut arms = vec![baseline(self)];
@@ -51,13 +51,13 @@ impl Race {
         Standing { verdict, contradicted_by, arms, guards: Vec::new(), checks, blocks: self.blocks, runs: self.runs }
     }
 
-    /// Whether a carry-over is suspected: more runs will show whether it is one.
+    /// Returns true if a carry-over is suspected: more runs will confirm or refute it.
     fn may_carry_over(&self) -> bool {
         is_suspected(&self.order, self.arms.len(), &self.policy)
     }
 
-    /// Whether an arm that is alive and not proven may still be better than the winner by the margin, or, where it is less
-    /// restrictive, as good within the margin.
+    /// Returns true if an arm that is alive and not proven may still be better than the winner by the margin, or, if it
+    /// is less restrictive, as good within the margin.
     fn is_rival(&self, arm: usize, winner: usize) -> bool {
         let margin = self.policy.margin_of(self.policy.what);
         if arm == winner || self.arm(arm).better_of_all >= self.policy.enough() {
@@ -70,12 +70,13 @@ impl Race {
     }
 }
 
-/// The winner so far: of the proven ones within the margin of the best, the first.
+/// Returns the present winner: of the proven candidates within the margin of the best, the first.
 pub(super) fn winner(race: &Race) -> Option<usize> {
     best(race, ArmVerdict::Wins)
 }
 
-/// The first of the arms with a verdict whose estimates are within the margin of the best of them; those with a guard that is worse are none.
+/// Returns the first arm with the wanted verdict and an estimate within the margin of the best of these. Arms with a
+/// worse guard are excluded.
 fn best(race: &Race, wanted: ArmVerdict) -> Option<usize> {
     let estimate = |arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
     let is_barred = |arm: &Arm| matches!(arm.state, ArmState::Out { why: OutReason::GuardWorse, .. });
@@ -93,7 +94,7 @@ fn verdict(race: &Race) -> Verdict {
         if let Some(arm) = best(race, ArmVerdict::RealButBelowMargin) {
             return Verdict::RealButBelowMargin { arm };
         }
-        // What was given up without proof is alive again by now.
+        // Arms given up without proof are alive again by now.
         let proven = |arm: &Arm| matches!(arm.state, ArmState::Out { why: OutReason::NotBetterByMargin, .. });
         if race.arms.iter().any(proven) {
             return Verdict::NoMaterialDifference;
@@ -119,8 +120,8 @@ pub(super) fn arm_verdict(race: &Race, arm: &Arm) -> ArmVerdict {
     }
 }
 
-/// About how many more runs decide the race, if the evidence goes on growing as it did: until an arm that reaches the margin
-/// is proven better, or until all are proven not to be.
+/// Forecasts the number of runs that decide the race if the evidence keeps growing at its rate. Ends when an arm that
+/// reaches the margin is proven better, or when all are proven not to be.
 fn more_runs(race: &Race) -> Option<u32> {
     let enough = race.policy.enough();
     let margin = race.policy.margin_of(race.policy.what);
@@ -135,7 +136,7 @@ fn more_runs(race: &Race) -> Option<u32> {
     (runs <= MOST_PROMISED).then_some(runs as u32)
 }
 
-/// How many more blocks a wealth needs that grew to `now` so far; absent where it did not grow.
+/// Returns the number of further blocks for a wealth to grow from `now` to `needed`; `None` if it did not grow.
 fn more_blocks(arm: &Arm, now: f64, needed: f64) -> Option<f64> {
     let growth = now.ln() / arm.counted as f64;
     (growth > 0.0 && growth.is_finite()).then(|| (needed.ln() - now.ln()) / growth)
@@ -152,7 +153,7 @@ fn checks(race: &Race) -> Checks {
     Checks { carry_over, outliers: race.outliers, doubts }
 }
 
-/// What the blocks say about each candidate in every question, each with its own evidence.
+/// Answers every question for each candidate, each with its own evidence.
 fn answers(race: &Race) -> Vec<Vec<Answer>> {
     let mut answers = vec![Vec::new(); race.arms.len()];
     let enough = race.policy.enough();

@@ -1,8 +1,8 @@
 //! The Universal Scalability Law, fitted to the runs of a program with several numbers of threads.
 //!
-//! Gunther's law ("A general theory of computational scalability based on rational functions", 2008) says that `n` threads do
-//! `X(n) = g n / (1 + s (n - 1) + k n (n - 1))`: `s` is contention, the share of the work that one after the other has to
-//! do; `k` is coherency, what each pair of threads costs. docs/statistics.md says how it is fitted.
+//! Gunther's law ("A general theory of computational scalability based on rational functions", 2008) gives the
+//! throughput of `n` threads: `X(n) = g n / (1 + s (n - 1) + k n (n - 1))`. `s` is contention, the share of serial
+//! work; `k` is coherency, the cost of each pair of threads. docs/statistics.md describes the fit.
 
 mod fit;
 mod region;
@@ -18,57 +18,57 @@ use crate::stats::order::quantile;
 pub(super) use fit::Row;
 use fit::{Pairs, Parameters};
 
-/// Fewer counts tell nothing about two parameters, a level, and how far counts are off the law by themselves.
+/// Minimum number of counts: for two parameters, a level, and each count's own deviation from the law.
 pub const FEWEST_COUNTS: usize = 4;
-/// Fewer blocks tell too little about chance.
+/// Minimum number of blocks for an estimate of random error.
 pub const FEWEST_BLOCKS: usize = 8;
-/// How often the blocks are drawn again.
+/// Number of bootstrap draws.
 const DRAWS: usize = 1_000;
 const SEED: u64 = 1;
 
-/// What became of fitting the law.
+/// Result of fitting the law.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Fit {
     /// The law.
     Fitted(Law),
-    /// It takes four counts that are no larger than the number of cpus and have runs: beyond that, threads wait for cpus,
-    /// which the law does not describe.
+    /// It needs four counts with runs that are at most the number of cpus: beyond that, threads wait for cpus, which
+    /// the law does not describe.
     TooFewCounts {
-        /// How many there are.
+        /// Number of such counts.
         counts: usize,
     },
-    /// It takes eight whole blocks.
+    /// It needs eight whole blocks.
     TooFewBlocks {
-        /// How many there are.
+        /// Number of whole blocks.
         blocks: usize,
     },
 }
 
-/// The law, fitted. Intervals hold the truth with 95 %, if the law does but for what each count has of luck: where its memory lies, how its code is
-/// aligned, which is the same in every run.
+/// The fitted law, with 95 % intervals. They assume that the law holds except for an error of each count that is the
+/// same in every run: memory layout, code alignment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Law {
     /// The counts that it is fitted to, in ascending order.
     pub counts: Vec<u32>,
-    /// How many blocks it is fitted to.
+    /// Number of blocks that it is fitted to.
     pub blocks: usize,
     /// `s`, contention: 0.03 is 3 % of the work of one thread.
     pub contention: Interval,
-    /// `k`, coherency: what each pair of threads costs, as a share of the work of one thread.
+    /// `k`, coherency: the cost of each pair of threads, as a share of the work of one thread.
     pub coherency: Interval,
-    /// The number of threads with the highest throughput, `sqrt((1 - s) / k)`; where the law goes beyond the counts that were
-    /// measured, it is an extrapolation.
+    /// The number of threads with the highest throughput, `sqrt((1 - s) / k)`; an extrapolation if it lies beyond the
+    /// measured counts.
     pub peak_threads: OpenInterval,
-    /// The throughput there, or the limit of it where there is no peak, as a multiple of that of one thread.
+    /// The throughput there, or its limit if there is no peak, as a multiple of that of one thread.
     pub peak_speed_up: OpenInterval,
-    /// By how much the law misses the measured ratios of throughputs: the root of the weighted mean square, a difference of
-    /// logarithms.
+    /// Deviation of the law from the measured ratios of throughputs: the root of the weighted mean square, a difference
+    /// of logarithms.
     pub misfit: f64,
 }
 
 impl Law {
-    /// By how much so many threads do more than one.
+    /// Returns the throughput of a number of threads as a multiple of that of one thread.
     pub fn speed_up(&self, threads: f64) -> f64 {
         let parameters = Parameters { contention: self.contention.estimate, coherency: self.coherency.estimate };
         parameters.speed_up_ln(threads).exp()
@@ -86,7 +86,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// A value and its interval, each absent where it is beyond all bounds.
+/// A value and its interval, each `None` if it is unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenInterval {
     /// The estimate.
@@ -113,7 +113,7 @@ pub(super) fn law(counts: &[u32], rows: &[Row]) -> Fit {
     let drawn = drawn(&pairs, rows.len());
     let tail = expanded_tail_95(rows.len());
     let region = pairs.region(&all, &best.parameters);
-    // The blocks show what chance does in a run, the counts what luck does to each of them: the wider ends count.
+    // The blocks show the random error of a run, the counts the error of each count: the wider ends apply.
     let of = |what: &dyn Fn(&Parameters) -> f64| {
         let mut values: Vec<f64> = drawn.iter().map(what).collect();
         values.sort_by(f64::total_cmp);
@@ -133,7 +133,7 @@ pub(super) fn law(counts: &[u32], rows: &[Row]) -> Fit {
     })
 }
 
-/// The law of blocks that were drawn again from all, with replacement, many times. What is drawn has to have as many counts as are needed.
+/// Fits the law to bootstrap samples of the blocks (drawn with replacement). Samples with too few counts are rejected.
 fn drawn(pairs: &Pairs, blocks: usize) -> Vec<Parameters> {
     let mut random = Random::new(SEED);
     let mut drawn = Vec::with_capacity(DRAWS);
@@ -146,7 +146,7 @@ fn drawn(pairs: &Pairs, blocks: usize) -> Vec<Parameters> {
     drawn
 }
 
-/// A quantile of sorted values of which some may be infinite.
+/// Returns a quantile of sorted values, some of which may be infinite.
 fn percentile(sorted: &[f64], at: f64) -> f64 {
     let place = at * (sorted.len() - 1) as f64;
     let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);

@@ -14,15 +14,15 @@ use super::standing::Effect;
 pub struct MeanEffect {
     /// The mean of the estimates, and the interval that holds the mean of the true effects at any time.
     pub effect: Effect,
-    /// How many experiments it is the mean of.
+    /// Number of experiments.
     pub experiments: usize,
 }
 
-/// The mean effect of an arm over the experiments in which it has one; absent where there is none.
+/// Returns the mean effect of an arm over the experiments in which it has one; `None` if there is none.
 ///
-/// The interval is that of the means over the experiments' first blocks, second blocks and so on, as far as all of them go.
-/// In each block both orders of the two were equally probable, so that under "better by exactly theta_e in experiment e" the mean over the experiments is as probably so much
-/// above the mean of the thetas as below, whatever they are.
+/// The interval is that of the means over the experiments' first blocks, second blocks and so on, as far as all of them
+/// go. In each block both orders of the two were equally probable. Under "better by exactly theta_e in experiment e",
+/// the mean over the experiments is therefore equally likely above and below the mean of the thetas, for any thetas.
 pub fn mean_effect(races: &[&Race], arm: usize, error_rate: f64) -> Option<MeanEffect> {
     let outcomes = |race: &Race| race.arm(arm).outcomes.clone();
     let known = races.iter().filter_map(|race| {
@@ -42,7 +42,7 @@ pub fn mean_effect(races: &[&Race], arm: usize, error_rate: f64) -> Option<MeanE
         .collect();
     // Both ends together hold at the error rate.
     let ends = effect(&Question::TYPICAL, &rounds, error_rate / 2.0);
-    // The estimate uses all blocks, the interval those that all experiments have.
+    // The estimate uses all blocks, the interval the blocks that all experiments have.
     let low = ends.as_ref().and_then(|ends| ends.low).map(|low| low.min(estimate));
     let high = ends.as_ref().and_then(|ends| ends.high).map(|high| high.max(estimate));
     Some(MeanEffect { effect: Effect { estimate, low, high }, experiments })

@@ -1,32 +1,33 @@
-//! What a block says about one candidate.
+//! Outcome of one block for one candidate.
 
-/// What a failed run counts as: slower than anything that ended.
+/// The value of a failed run: slower than any finished one.
 const FAILED: f64 = 1e6;
 
-/// What a block says about one candidate: its outcome and the baseline's, each as [`super::Run::x`].
+/// Outcome of one block for one candidate: its value and the baseline's, each as [`super::Run::x`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// The candidate's; absent where it failed.
+    /// The candidate's value; `None` if it failed.
     pub candidate: Option<f64>,
-    /// The baseline's; absent where it failed.
+    /// The baseline's value; `None` if it failed.
     pub baseline: Option<f64>,
-    /// The median of the baseline's runs in earlier blocks; absent where they are few. Only the questions of the mean and of slow runs need it.
+    /// The median of the baseline's runs in earlier blocks; `None` if they are few. Only the questions of the mean and
+    /// of slow runs need it.
     pub usual: Option<f64>,
 }
 
 impl Outcome {
-    /// What a pair of runs says of itself, in the logarithms that [`super::Run::x`] has.
+    /// Creates the outcome of a pair of runs, in the logarithms of [`super::Run::x`].
     pub fn pair(candidate: Option<f64>, baseline: Option<f64>) -> Self {
         Self { candidate, baseline, usual: None }
     }
 
-    /// By how much the candidate was better.
+    /// Returns the candidate's advantage.
     pub(super) fn gain(&self) -> f64 {
         let [candidate, baseline] = self.shifted(0.0);
         baseline - candidate
     }
 
-    /// Both, the candidate's shifted by `theta` unless it failed.
+    /// Returns both values, the candidate's shifted by `theta` unless it failed.
     pub(super) fn shifted(&self, theta: f64) -> [f64; 2] {
         [self.candidate.map_or(FAILED, |x| x + theta), self.baseline.unwrap_or(FAILED)]
     }

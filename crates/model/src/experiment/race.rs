@@ -1,4 +1,4 @@
-//! The race: a fold over blocks that knows what comes next, who is out, and when it is over.
+//! The race: a fold over blocks that decides the next block, removes candidates, and detects the end.
 
 use corewise_machine::random::Random;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::stats::order::median;
 
-/// Robust standard errors that the search allows for.
+/// Number of robust standard errors that the search allows for.
 pub(super) const ERRORS: f64 = 3.0;
 
 /// Candidates against the baseline, block by block.
@@ -28,7 +28,7 @@ pub struct Race {
     pub(super) blocks: u32,
     pub(super) runs: u32,
     pub(super) outliers: u32,
-    /// Whether arms are given up without proof; no longer once they were taken up again.
+    /// True while arms may be given up without proof; false once they were taken up again.
     is_greedy: bool,
     last_arm: Option<usize>,
 }
@@ -39,17 +39,17 @@ pub(super) struct Arm {
     pub(super) state: ArmState,
     pub(super) runs: u32,
     pub(super) failures: u32,
-    /// What each whole block said.
+    /// Outcomes in whole blocks.
     pub(super) outcomes: Vec<Outcome>,
-    /// How many of them say something about the question that decides.
+    /// Number of outcomes that contribute to the question that decides.
     pub(super) counted: usize,
-    /// Which blocks they were, in rising order.
+    /// Numbers of the outcomes' blocks, in rising order.
     at: Vec<u32>,
-    /// Against "equal to the baseline".
+    /// Evidence against "equal to the baseline".
     pub(super) equal: Evidence,
-    /// Against "better by exactly the margin".
+    /// Evidence against "better by exactly the margin".
     pub(super) better_by_margin: Evidence,
-    /// Against "worse by exactly the margin".
+    /// Evidence against "worse by exactly the margin".
     pub(super) worse_by_margin: Evidence,
     /// The e-value for "better", closed over all candidates.
     pub(super) better_of_all: f64,
@@ -66,8 +66,8 @@ pub(super) struct Baseline {
 }
 
 impl Race {
-    /// A race between `candidates` arms and the baseline. Candidates count from 1, the least restrictive first: of equal
-    /// winners the first wins.
+    /// Creates a race between `candidates` arms and the baseline. Candidates count from 1, the least restrictive first:
+    /// of equal winners the first wins.
     pub fn new(candidates: usize, policy: &Policy) -> Self {
         let margin = policy.margin_of(policy.what);
         Self {
@@ -83,17 +83,17 @@ impl Race {
         }
     }
 
-    /// The arms of the next block in fresh, uniformly random order: the baseline and every candidate that is alive, once each. It depends on
-    /// the seed, the number of blocks so far, and who is alive, so that a stored experiment goes on exactly. Empty where no candidate is
-    /// alive.
+    /// Returns the arms of the next block in fresh, uniformly random order: the baseline and every candidate that is
+    /// alive, once each. The order depends on the seed, the number of earlier blocks, and the live candidates, so that
+    /// a stored experiment continues exactly. Empty if no candidate is alive.
     pub fn next_block(&self, seed: u64) -> Vec<usize> {
         shuffled(self.members(), seed, self.blocks)
     }
 
-    /// Takes a block into account. One that lacks a run is counted but takes no part in any test.
+    /// Takes a block into account. A block that lacks a run is counted but takes no part in any test.
     ///
     /// # Panics
-    /// When an arm is not one of the race's.
+    /// If an arm does not belong to the race.
     pub fn add(&mut self, block: &Block) {
         let is_whole = self.is_whole(block);
         if is_whole {
@@ -103,13 +103,14 @@ impl Race {
         self.add_part(block, is_whole);
     }
 
-    /// Whether a block has what was to be in it.
+    /// Returns true if a block has a run of every member.
     pub fn is_whole(&self, block: &Block) -> bool {
         is_whole(&self.members(), block)
     }
 
-    /// Takes into account what of a larger experiment's block belongs to this race: the baseline and every candidate that is alive. A part of a block that is not whole tests nothing. What runs before a part's runs is not
-    /// known here, so that carry-over is for the larger experiment to check.
+    /// Takes into account the part of a larger experiment's block that belongs to this race: the baseline and every
+    /// candidate that is alive. A part of an incomplete block takes no part in tests. The run before a part's runs is
+    /// not known here, so the larger experiment checks for carry-over.
     pub(super) fn add_part(&mut self, part: &Block, is_whole: bool) {
         self.count(part);
         if is_whole {
@@ -125,17 +126,17 @@ impl Race {
         self.take_up_again();
     }
 
-    /// A candidate by its number.
+    /// Returns a candidate by its number.
     pub(super) fn arm(&self, arm: usize) -> &Arm {
         &self.arms[arm - 1]
     }
 
-    /// The candidates that are alive, in order.
+    /// Returns the candidates that are alive, in order.
     pub fn alive(&self) -> impl Iterator<Item = usize> + '_ {
         (1..=self.arms.len()).filter(|&arm| self.arm(arm).state == ArmState::Alive)
     }
 
-    /// The arms of the next block, the baseline first.
+    /// Returns the arms of the next block, the baseline first.
     pub(super) fn members(&self) -> Vec<usize> {
         let alive: Vec<usize> = self.alive().collect();
         if alive.is_empty() { alive } else { std::iter::once(0).chain(alive).collect() }
@@ -172,7 +173,7 @@ impl Race {
         self.arms.iter_mut().zip(closed).for_each(|(arm, closed)| arm.better_of_all = closed);
     }
 
-    /// Takes a candidate out that is alive, because a guard is proven to be worse there.
+    /// Removes a live candidate because a guard is proven to be worse on it.
     pub(crate) fn bar(&mut self, arm: usize) {
         if self.arm(arm).state == ArmState::Alive {
             self.out(arm, OutReason::GuardWorse);
@@ -184,14 +185,14 @@ impl Race {
         self.arms[arm - 1].state = ArmState::Out { block: self.blocks, why };
     }
 
-    /// Out is who failed twice, and more than twice as often as the baseline.
+    /// Removes candidates that failed too often, by default twice, and more than twice as often as the baseline.
     fn drop_failed(&mut self) {
         let enough = self.policy.most_failures.max(2 * self.baseline.failures + 1);
         let failed: Vec<usize> = self.alive().filter(|&arm| self.arm(arm).failures >= enough).collect();
         failed.into_iter().for_each(|arm| self.out(arm, OutReason::Failures));
     }
 
-    /// The rigorous rule: out is who is proven not to be better by the margin.
+    /// Applies the rigorous rule: removes candidates that are proven not to be better by the margin.
     fn drop_not_better(&mut self) {
         let enough = 1.0 / self.policy.error_rate;
         let dropped: Vec<usize> =
@@ -199,8 +200,9 @@ impl Race {
         dropped.into_iter().for_each(|arm| self.out(arm, OutReason::NotBetterByMargin));
     }
 
-    /// The greedy rule, while another arm is alive: out is who is three robust standard errors behind the leader, or below
-    /// half the margin. A less restrictive arm must be behind by more than the margin, for it wins ties.
+    /// Applies the greedy rule, while another arm is alive: removes arms three robust standard errors behind the
+    /// leader, or below half the margin. A less restrictive arm must be behind by more than the margin, for it wins
+    /// ties.
     fn drop_behind(&mut self) {
         let value =
             |race: &Self, arm: usize| race.arm(arm).estimate.map_or(f64::NEG_INFINITY, |estimate| estimate.value);
@@ -219,7 +221,7 @@ impl Race {
         }
     }
 
-    /// Errors smaller than `least_error`, the median of all arms', are chance: few blocks may happen to agree.
+    /// Errors smaller than `least_error`, the median of all arms', are raised to it: few blocks may agree by chance.
     fn is_behind(&self, arm: usize, leader: usize, least_error: f64) -> bool {
         let margin = self.policy.margin_of(self.policy.what);
         let slack = if arm < leader { -margin } else { 0.0 };
@@ -233,7 +235,7 @@ impl Race {
                 || (arm != leader && self.lead(arm, leader).is_some_and(|lead| is_below(lead, slack))))
     }
 
-    /// What was given up without proof is taken up again before anything is concluded from it.
+    /// Revives arms that were given up without proof, before any conclusion is drawn.
     fn take_up_again(&mut self) {
         if self.alive().next().is_some() {
             return;
@@ -245,7 +247,7 @@ impl Race {
         }
     }
 
-    /// By how much one candidate is better than another, from the blocks that both were in.
+    /// Estimates the advantage of one candidate over another, from the blocks that both were in.
     pub(super) fn lead(&self, arm: usize, other: usize) -> Option<Estimate> {
         let (arm, other) = (self.arm(arm), self.arm(other));
         let both = |(block, outcome): (&u32, &Outcome)| {
@@ -256,8 +258,8 @@ impl Race {
     }
 }
 
-/// The closed test: the evidence for an arm is the least mean over all sets of arms that it is in, which is its own with the smallest of the
-/// others.
+/// Computes the closed test: the evidence for an arm is the least mean over all sets of arms that contain it, which are
+/// its own with the smallest of the others.
 pub(crate) fn closed(evidence: &[f64]) -> Vec<f64> {
     let mut rising: Vec<(usize, f64)> = evidence.iter().copied().enumerate().collect();
     rising.sort_by(|one, other| one.1.total_cmp(&other.1));
@@ -274,25 +276,27 @@ pub(crate) fn closed(evidence: &[f64]) -> Vec<f64> {
 }
 
 impl Baseline {
-    /// Whether it failed so often that there is nothing to compare with.
+    /// Returns true if it failed too often for a comparison.
     pub(super) fn fails(&self) -> bool {
         self.failures >= MOST_BASELINE_FAILURES && f64::from(self.failures) >= FAILING * f64::from(self.runs)
     }
 
-    /// The median so far; absent where it is that of few runs.
+    /// Returns the present median; `None` after few runs.
     fn usual(&self) -> Option<f64> {
         (self.values.len() >= FIRST_USUAL).then(|| median(&self.values))
     }
 }
 
-/// Whether a block has what was to be in it. Experiments of earlier versions have the baseline twice, and candidates that would be out by now.
+/// Returns true if a block has a run of every member. Other runs are allowed: experiments of earlier versions have the
+/// baseline twice, and candidates that would be out by now.
 pub(super) fn is_whole(members: &[usize], block: &Block) -> bool {
     !members.is_empty() && members.iter().all(|member| block.runs.iter().any(|run| run.arm == *member))
 }
 
-/// The arms in fresh, uniformly random order, which depends on the seed and on the number of blocks before alone.
+/// Returns the arms in fresh, uniformly random order, which depends only on the seed and on the number of earlier
+/// blocks.
 pub(super) fn shuffled(mut arms: Vec<usize>, seed: u64, blocks: u32) -> Vec<usize> {
-    // A generator of its own for every block; the seed is mixed first, so that neighbouring seeds share no block.
+    // Every block has a generator of its own; the seed is mixed first, so that neighbouring seeds share no block.
     let mixed = Random::new(seed).bits();
     Random::new(mixed.wrapping_add(u64::from(blocks))).shuffle(&mut arms);
     arms
@@ -315,7 +319,7 @@ impl Arm {
         }
     }
 
-    /// Takes a block's outcome into account; says whether it was clamped.
+    /// Takes a block's outcome into account; returns true if it was clamped.
     fn add(&mut self, question: &Question, outcome: Outcome, block: u32) -> bool {
         self.better_by_margin.add(&outcome);
         self.worse_by_margin.add(&outcome);

@@ -1,18 +1,18 @@
-//! The shape of what was measured: its modes.
+//! Shape of a distribution: its modes.
 
-/// Fewer runs than this have one mode.
+/// Minimum number of runs for two modes.
 const FEWEST: usize = 10;
-/// The smaller mode has at least this share of the runs.
+/// Minimum share of runs in the smaller mode.
 const SMALLER: f64 = 0.2;
-/// Ashman's D between the halves of the best split, from which on there are two modes. The halves of a normal
-/// distribution have 2.65, those of a uniform one 3.46.
+/// Minimum Ashman's D between the halves of the best split for two modes. The halves of a normal distribution have
+/// 2.65, the halves of a uniform one 3.46.
 const SEPARATION: f64 = 4.5;
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// How many modes values have: 2 where the split into two groups with the least variance within (Otsu) leaves groups that
+/// Returns the number of modes: 2 if the split into two groups with the least variance within (Otsu) leaves groups that
 /// are far apart.
 pub(super) fn modes(values: &[f64]) -> u32 {
     let mut sorted = values.to_vec();
@@ -26,7 +26,7 @@ pub(super) fn modes(values: &[f64]) -> u32 {
     best.map_or(1, |(low, high)| 1 + u32::from(are_apart(&low, &high)))
 }
 
-/// Count, mean and variance.
+/// Returns count, mean and variance.
 fn moments(values: &[f64]) -> (f64, f64, f64) {
     let middle = mean(values);
     let squares: f64 = values.iter().map(|value| (value - middle) * (value - middle)).sum();

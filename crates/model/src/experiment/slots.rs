@@ -1,26 +1,27 @@
-//! Slots of running processes: what one leaves behind for those that follow. There is no start between them that clears it away.
+//! Slots of running processes: effects of one on the following slots. No restart between them clears these away.
 //!
-//! Two traces are looked for, each at several lags. What lasts changes the level of later slots; what fades makes the first half of a slot
-//! differ from the second. Which arm stood before was drawn, so both are compared between slots after an arm and all others.
+//! Two traces are examined, each at several lags. A lasting effect changes the level of later slots; a fading one makes
+//! the first half of a slot differ from the second. The preceding arm was drawn, so both are compared between slots
+//! after an arm and all others.
 
 use super::carry_over::{ERRORS, Ordered, carry_over_at};
 use super::standing::CarryOver;
 use super::{Block, Policy};
 
-/// How many slots later it is looked for.
+/// Lags, in slots, at which effects are examined.
 const LAGS: [usize; 3] = [1, 2, 4];
 
 /// The slots of whole blocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots {
     levels: Vec<Ordered>,
-    /// The first half less the second.
+    /// The first half minus the second.
     fades: Vec<Ordered>,
     last_arm: Option<usize>,
 }
 
 impl Slots {
-    /// Takes a block into account, and of the same slots what faded within each.
+    /// Takes a block into account, with the fading within each of its slots.
     pub(crate) fn add(&mut self, block: &Block, fades: &Block, is_whole: bool) {
         if is_whole {
             let ordered = |block: &Block| Ordered { before: self.last_arm, runs: block.runs.clone() };
@@ -31,7 +32,7 @@ impl Slots {
         self.last_arm = block.runs.last().map(|run| run.arm);
     }
 
-    /// The strongest of what is left behind, where it counts beyond what the race itself looks for.
+    /// Returns the strongest remaining effect beyond the carry-over of the race itself.
     pub(crate) fn left_behind(&self, candidates: usize, policy: &Policy) -> Option<CarryOver> {
         let lasting = LAGS[1..].iter().map(|lag| (&self.levels, *lag));
         let looked = lasting.chain(LAGS.iter().map(|lag| (&self.fades, *lag)));

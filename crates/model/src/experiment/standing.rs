@@ -1,4 +1,4 @@
-//! What an experiment shows so far: the verdict, each arm's part in it, and the checks on the experiment itself.
+//! State of an experiment: the verdict, each arm's part in it, and the checks on the experiment itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use super::{Policy, What};
 use crate::quantity::QuotedQuantity;
 
-/// What is so many robust standard errors from zero is likely.
+/// Number of robust standard errors from zero at which a difference is likely.
 const LIKELY_ERRORS: f64 = 2.0;
 
-/// What an experiment shows so far.
+/// State of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     /// The answer.
     pub verdict: Verdict,
-    /// The other questions that say the opposite of a winner: what counts is for a person to say.
+    /// The questions with answers that contradict the winner: people must weigh them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradicted_by: Vec<What>,
     /// All arms; the baseline is the first.
@@ -24,13 +24,13 @@ pub struct Standing {
     pub guards: Vec<GuardStanding>,
     /// The checks on the experiment itself.
     pub checks: Checks,
-    /// Blocks so far, those that ended early too.
+    /// Number of blocks, including unfinished ones.
     pub blocks: u32,
-    /// Runs so far, the failed ones too.
+    /// Number of runs, including failed ones.
     pub runs: u32,
 }
 
-/// The answer to "which placement wins".
+/// Answer to the question which placement wins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Verdict {
@@ -47,25 +47,25 @@ pub enum Verdict {
     /// No candidate is better than the baseline by the margin or more: leave it to the operating system. Some may be
     /// worse; the arms say which.
     NoMaterialDifference,
-    /// Not known yet: leave it to the operating system.
+    /// Undecided: leave it to the operating system.
     Undecided {
-        /// About how many more runs would decide it; absent if unknown.
+        /// Approximate number of further runs that would decide it; absent if unknown.
         more_runs: Option<u32>,
     },
     /// The experiment cannot be trusted; nothing is recommended.
     Unsound {
-        /// Why not.
+        /// The reasons.
         why: Vec<Doubt>,
     },
 }
 
-/// Why an experiment cannot be trusted.
+/// A reason not to trust an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Doubt {
     /// The baseline failed three times or more, and in a tenth of its runs or more.
     BaselineFails {
-        /// How often.
+        /// Number of failures.
         failures: u32,
     },
     /// Runs after a certain arm are slower, or faster, than runs after the others.
@@ -80,34 +80,34 @@ pub enum Doubt {
         /// The value, with its line.
         run: QuotedQuantity,
     },
-    /// Values of the metric are so far apart, in runs that took about the same time, that one of them may be misread.
+    /// Values of the metric differ by a large factor in runs of about the same time: one of them may be misread.
     FarApartMetric {
-        /// How many times the least value the greatest is.
+        /// The greatest value as a multiple of the least.
         times: f64,
         /// The least value, with its line.
         least: QuotedQuantity,
         /// The greatest value, with its line.
         greatest: QuotedQuantity,
     },
-    /// A candidate makes something worse that was not to get worse, and no other wins.
+    /// A candidate makes a guard worse, and no other candidate wins.
     GuardWorse {
-        /// Which guard, by its place in [`crate::trial::Workload::guards`].
+        /// Index of the guard in [`crate::trial::Workload::guards`].
         guard: usize,
         /// The candidate.
         arm: usize,
-        /// By how much, as in [`Effect::estimate`]; negative, and below -100 where the baseline has none of it.
+        /// The effect, as in [`Effect::estimate`]; negative, and below -100 if the baseline has none of it.
         estimate: f64,
     },
 }
 
-/// What an experiment shows about a guard on one candidate.
+/// State of a guard on one candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GuardStanding {
-    /// Which guard, by its place in [`crate::trial::Workload::guards`].
+    /// Index of the guard in [`crate::trial::Workload::guards`].
     pub guard: usize,
     /// The candidate.
     pub arm: usize,
-    /// How much better than the baseline it makes the guard; negative is worse.
+    /// Effect on the guard, relative to the baseline; negative is worse.
     pub effect: Option<Effect>,
     /// The e-value against "worse by the margin of guards or more", closed over all candidates; decides at `1 / error rate`.
     pub e_not_worse_by_margin: f64,
@@ -117,7 +117,7 @@ pub struct GuardStanding {
     pub verdict: GuardVerdict,
 }
 
-/// Whether a candidate makes a guard worse.
+/// Verdict on a guard for one candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuardVerdict {
@@ -129,64 +129,65 @@ pub enum GuardVerdict {
     Open,
 }
 
-/// What an arm leaves behind for the run that follows it.
+/// Effect of an arm on the run that follows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CarryOver {
     /// The arm.
     pub after_arm: usize,
-    /// By how much the run after it is slower, as a difference of logarithms; negative: faster.
+    /// Slowdown of the run after it, as a difference of logarithms; negative: faster.
     pub slower: f64,
-    /// That in standard errors.
+    /// The slowdown in standard errors.
     pub standard_errors: f64,
 }
 
 /// The checks on the experiment itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Checks {
-    /// The arm with the strongest effect on the run that follows it; absent before there are enough blocks.
+    /// The arm with the strongest effect on the run that follows it; `None` before there are enough blocks.
     pub carry_over: Option<CarryOver>,
-    /// Pairs of a candidate's run and the baseline's so far apart that they were clamped. They count, but no more than the clamp allows.
+    /// Pairs of a candidate's run and the baseline's that were clamped for their distance. They count only up to the
+    /// clamp.
     pub outliers: u32,
-    /// What fired.
+    /// Reasons for doubt that were found.
     pub doubts: Vec<Doubt>,
 }
 
-/// What an experiment shows about one arm.
+/// State of one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmStanding {
-    /// 0 is the baseline.
+    /// Number of the arm; 0 is the baseline.
     pub arm: usize,
-    /// Its runs, the failed ones too.
+    /// Number of its runs, including failed ones.
     pub runs: u32,
-    /// Its runs that failed.
+    /// Number of its failed runs.
     pub failures: u32,
-    /// The median of [`super::Run::x`] of its runs in whole blocks that did not fail.
+    /// Median of [`super::Run::x`] over its successful runs in whole blocks.
     pub median: Option<f64>,
-    /// How much better than the baseline it is; absent for the baseline, without blocks, and where most runs failed.
+    /// Effect relative to the baseline; absent for the baseline, without blocks, and if most runs failed.
     pub effect: Option<Effect>,
     /// The e-value for "better than the baseline", this arm alone; 1 for the baseline.
     pub e_better: f64,
     /// The e-value for "worse than the baseline", this arm alone.
     pub e_worse: f64,
-    /// The e-value for "better", closed over all candidates: this one decides, at `1 / error rate`.
+    /// The e-value for "better", closed over all candidates: it decides, at `1 / error rate`.
     pub e_better_of_all: f64,
     /// The e-value against "better by the margin or more"; decides at `1 / error rate`.
     pub e_not_better_by_margin: f64,
     /// The e-value against "worse by the margin or more"; decides at `1 / error rate`.
     pub e_not_worse_by_margin: f64,
-    /// What is known of it in every question, the one that decides among them; the baseline has none.
+    /// Answers to every question, including the deciding one; the baseline has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Answer>,
-    /// How many modes its runs have: 1 or 2. Drift makes modes, too.
+    /// Number of modes of its runs: 1 or 2. Drift makes modes, too.
     pub modes: u32,
     /// The verdict on this arm alone; the baseline has none.
     pub verdict: Option<ArmVerdict>,
-    /// Whether it is still tried.
+    /// The state: alive or out.
     pub state: ArmState,
 }
 
 impl ArmStanding {
-    /// The answers to other questions that say the opposite of a win: proven to be worse, or likely so by the margin.
+    /// Returns the answers to other questions that contradict a win: proven to be worse, or likely so by the margin.
     pub fn conflicts<'a>(&'a self, policy: &'a Policy) -> impl Iterator<Item = &'a Answer> {
         let is_worse = |answer: &&Answer| match answer.verdict {
             AnswerVerdict::Worse => true,
@@ -197,54 +198,55 @@ impl ArmStanding {
     }
 }
 
-/// What is known of a candidate in one of the questions, with evidence and an error rate of its own.
+/// Answer to one of the questions for a candidate, with evidence and an error rate of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// The question.
     pub what: What,
-    /// The effect; of slow runs it is a difference of shares: 0.05 is 5 of 100 runs fewer.
+    /// The effect; for slow runs a difference of shares: 0.05 is 5 of 100 runs fewer.
     pub effect: Option<Effect>,
-    /// How many blocks say something.
+    /// Number of blocks that contribute.
     pub blocks: u32,
-    /// What a run costs in the mean, the candidate's and the baseline's: in medians of the baseline, each run up to the cap; of slow runs, their
-    /// share. Absent for the typical run.
+    /// Mean cost of a run, the candidate's and the baseline's: in medians of the baseline, each run up to the cap; for
+    /// slow runs, their share. Absent for the typical run.
     pub costs: Option<[f64; 2]>,
-    /// The robust standard error of the estimate, for what is likely and not proven.
+    /// The robust standard error of the estimate, for effects that are likely but not proven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
     /// The e-value for "better", closed over all candidates; proven at `1 / error rate`.
     pub e_better: f64,
     /// The e-value for "worse", likewise, on this candidate alone.
     pub e_worse: f64,
-    /// What is proven.
+    /// The proven result.
     pub verdict: AnswerVerdict,
 }
 
 impl Answer {
-    /// Whether the estimate is worse by a margin, and by more than chance explains: one slow run in few is no tail.
+    /// Returns true if the estimate is worse by a margin, and by more than chance explains: one slow run in few is no
+    /// tail.
     fn is_likely_worse(&self, margin: f64) -> bool {
         let estimate = self.effect.map_or(0.0, |effect| effect.estimate);
         estimate <= -margin && self.error.is_some_and(|error| estimate + LIKELY_ERRORS * error < 0.0)
     }
 }
 
-/// What is proven of a candidate in a question.
+/// Proven result for a candidate in a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerVerdict {
-    /// That it is better than the baseline.
+    /// Better than the baseline.
     Better,
-    /// That it is worse.
+    /// Worse than the baseline.
     Worse,
-    /// Neither.
+    /// Neither is proven.
     Open,
 }
 
-/// How much better than the baseline a candidate is: the difference of the logarithms; 0.05 is about 5 % better, negative is
-/// worse. Where slow runs are the question, the difference of their shares.
+/// Advantage of a candidate over the baseline: the difference of the logarithms; 0.05 is about 5 % better, negative is
+/// worse. For slow runs it is the difference of their shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
-    /// Hodges and Lehmann's estimate from the differences within blocks; of means, and of shares, what they are so far.
+    /// Hodges and Lehmann's estimate from the differences within blocks; for means and shares, their present values.
     pub estimate: f64,
     /// The lower end: the truth is above it at all times with probability 1 - error rate; absent: none yet.
     pub low: Option<f64>,
@@ -272,22 +274,22 @@ pub enum ArmVerdict {
     Failed,
 }
 
-/// Whether a candidate is still tried.
+/// State of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ArmState {
-    /// It is in the next block.
+    /// Still tried: it is in the next block.
     Alive,
-    /// It is not.
+    /// Removed from further blocks.
     Out {
         /// The block after which it went, counted from 1.
         block: u32,
-        /// Why it went.
+        /// The reason.
         why: OutReason,
     },
 }
 
-/// Why a candidate is no longer tried.
+/// Reason to remove a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutReason {
@@ -296,8 +298,8 @@ pub enum OutReason {
     /// Clearly behind another candidate, or below half the margin, while others were alive: given up, not proven. It is taken up
     /// again before "no difference" is concluded.
     BehindLeader,
-    /// It failed twice, and more than twice as often as the baseline.
+    /// Too many failures, and more than twice as many as the baseline.
     Failures,
-    /// A guard is proven to be worse there by the margin of guards: it cannot win, however good it is.
+    /// A guard is proven to be worse on it by the margin of guards: it cannot win.
     GuardWorse,
 }

@@ -1,8 +1,8 @@
-//! How many threads a program should have, and whether pinning them matters: several races in common blocks.
+//! Best number of threads for a program, and the effect of pinning them: several races in common blocks.
 //!
-//! Each cell is a number of threads, left to the operating system or pinned. All cells are arms of one experiment; its blocks
-//! are fed in parts to one [`Race`] between the counts and one at each count between pinned and not. docs/statistics.md
-//! has the rules.
+//! Each cell is a number of threads, left to the operating system or pinned. All cells are arms of one experiment. Its
+//! blocks are fed in parts to one [`Race`] between the counts, and to one at each count between pinned and not.
+//! docs/statistics.md has the rules.
 
 mod standing;
 #[cfg(test)]
@@ -20,12 +20,12 @@ use super::race::{is_whole, shuffled};
 use super::{Block, MOST_FAILURES, Policy, Race, Run, judge};
 pub use standing::{CellStanding, CountsStanding, PinnedStanding, ThreadsStanding};
 
-/// A number of threads, and whether they are pinned.
+/// A number of threads, pinned or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// How many threads.
+    /// Number of threads.
     pub threads: u32,
-    /// Whether the program is on a placement, instead of left to the operating system.
+    /// True if the program runs on a placement instead of the operating system's choice.
     pub pinned: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Threads {
     policy: Policy,
     cells: Vec<Cell>,
     cpus: u32,
-    /// Absent where there is one count only.
+    /// `None` if there is only one count.
     counts: Option<Question>,
     pinned: Vec<Question>,
     failures: Vec<u32>,
@@ -54,9 +54,9 @@ struct Question {
     race: Race,
 }
 
-/// Puts cells into the order in which an experiment has them as arms: the reference first, the other counts of its column
-/// from the fewest threads to the most, then the other column likewise. So the arms of the race between the counts have
-/// the same numbers in it as in the experiment.
+/// Sorts cells into the order of an experiment's arms: the reference first, the other counts of its column from the
+/// fewest threads to the most, then the other column likewise. So the arms of the race between the counts have the same
+/// numbers in it as in the experiment.
 pub fn arrange(cells: &mut [Cell], cpus: u32) {
     let is_pinned = column(cells);
     let reference = reference(cells.iter().filter(|cell| cell.pinned == is_pinned).map(|cell| cell.threads), cpus);
@@ -67,18 +67,18 @@ pub fn arrange(cells: &mut [Cell], cpus: u32) {
     cells.sort_by_key(rank);
 }
 
-/// Whether the counts are compared pinned: only where nothing is left to the operating system.
+/// Returns true if the counts are compared pinned: only if no cell is left to the operating system.
 fn column(cells: &[Cell]) -> bool {
     cells.iter().all(|cell| cell.pinned)
 }
 
-/// What counts are compared with: the most threads that have a cpu each, as most programs start; else the fewest.
+/// Returns the count to compare with: the most threads that have a cpu each, as most programs start; else the fewest.
 fn reference(counts: impl Iterator<Item = u32> + Clone, cpus: u32) -> Option<u32> {
     counts.clone().filter(|&count| count <= cpus).max().or_else(|| counts.min())
 }
 
 impl Threads {
-    /// Before the first block. `cpus` is how many cpus the operating system may choose from.
+    /// Starts before the first block. `cpus` is the number of cpus that the operating system may choose from.
     pub fn new(cells: &[Cell], cpus: u32, policy: &Policy) -> Self {
         let policy_of = |claims: usize| Policy {
             error_rate: policy.error_rate / claims.max(1) as f64,
@@ -103,16 +103,16 @@ impl Threads {
         }
     }
 
-    /// The arms of the next block in fresh, uniformly random order, as [`Race::next_block`]. Empty where nothing is left to
-    /// be tried.
+    /// Returns the arms of the next block in fresh, uniformly random order, as [`Race::next_block`]. Empty if all is
+    /// decided.
     pub fn next_block(&self, seed: u64) -> Vec<usize> {
         shuffled(self.members(), seed, self.blocks)
     }
 
-    /// Takes a block into account. One that lacks a run is counted, but takes no part in any test.
+    /// Takes a block into account. A block that lacks a run is counted, but takes no part in any test.
     ///
     /// # Panics
-    /// When an arm is not one of the cells.
+    /// If an arm does not belong to a cell.
     pub fn add(&mut self, block: &Block) {
         let is_whole = is_whole(&self.members(), block);
         let needed = self.needed();
@@ -131,40 +131,40 @@ impl Threads {
         }
     }
 
-    /// Whether there is nothing more to gain: all races are decided and there are enough blocks for the law, or another
-    /// block would exceed the policy's most runs.
+    /// Returns true if nothing more can be gained: all races are decided and there are enough blocks for the law, or
+    /// another block would exceed the policy's most runs.
     pub fn is_decided(&self) -> bool {
         let members = self.members();
         let exceeds = |most: u32| self.runs as usize + members.len() > most as usize;
         members.is_empty() || self.policy.most_runs.is_some_and(exceeds)
     }
 
-    /// The cells of the next block, each once.
+    /// Returns the cells of the next block, each once.
     pub fn alive(&self) -> Vec<usize> {
         self.members()
     }
 
-    /// The law of scalability, as the blocks so far show it: of what is left to the operating system, or pinned where
-    /// that is all there is. Its intervals are searched for by drawing again, so this costs more than anything else here.
+    /// Fits the law of scalability to all blocks: for the cells left to the operating system, or for pinned ones if
+    /// there are no others. Its intervals are bootstrapped, so this is the most expensive call here.
     pub fn law(&self) -> Fit {
         let (counts, arms) = self.lawful();
         law(&counts, &self.throughputs(&arms))
     }
 
-    /// The counts that have a cpu for each thread, in ascending order, and their arms.
+    /// Returns the counts that have a cpu for each thread, in ascending order, and their arms.
     fn lawful(&self) -> (Vec<u32>, Vec<usize>) {
         let arms = self.column_arms(column(&self.cells));
         arms.into_iter().map(|arm| (self.cells[arm].threads, arm)).filter(|(threads, _)| *threads <= self.cpus).unzip()
     }
 
-    /// The arms of a column, the fewest threads first.
+    /// Returns the arms of a column, the fewest threads first.
     fn column_arms(&self, is_pinned: bool) -> Vec<usize> {
         let mut arms: Vec<usize> = (0..self.cells.len()).filter(|&arm| self.cells[arm].pinned == is_pinned).collect();
         arms.sort_by_key(|&arm| self.cells[arm].threads);
         arms
     }
 
-    /// The logarithms of the throughputs of some arms in each whole block; of several runs the mean.
+    /// Returns the logarithms of the throughputs of some arms in each whole block; the mean of several runs.
     fn throughputs(&self, arms: &[usize]) -> Vec<Row> {
         let of = |block: &Ordered, arm: usize| {
             let of_arm = block.runs.iter().filter(|run| run.arm == arm);
@@ -174,7 +174,7 @@ impl Threads {
         self.order.iter().map(|block| arms.iter().map(|&arm| of(block, arm)).collect()).collect()
     }
 
-    /// By how much an arm does more than another, from the blocks that both were in.
+    /// Returns the advantage of an arm over another in throughput, from the blocks that both were in.
     fn speed_up(&self, arm: usize, other: usize) -> Option<f64> {
         let rows = self.throughputs(&[arm, other]);
         hodges_lehmann(&rows.iter().filter_map(|row| Some(row[0]? - row[1]?)).collect::<Vec<f64>>())
@@ -184,7 +184,7 @@ impl Threads {
         self.counts.iter().chain(&self.pinned)
     }
 
-    /// Which races go on: those that are not decided, or have a winner, while some carry-over is suspected.
+    /// Returns true for each race that continues: undecided, or with a winner while some carry-over is suspected.
     fn needed(&self) -> Vec<bool> {
         let candidates = self.cells.len().saturating_sub(1);
         let suspected = LazyCell::new(|| is_suspected(&self.order, candidates, &self.policy));
@@ -194,7 +194,8 @@ impl Threads {
         self.questions().map(is_needed).collect()
     }
 
-    /// The arms of the next block in ascending order: those that a race needs, and in the first blocks, for the law where there can be one, all that did not fail.
+    /// Returns the arms of the next block in ascending order: all that a race needs. The first blocks also have all
+    /// that did not fail, if the law can be fitted.
     fn members(&self) -> Vec<usize> {
         let for_law = self.order.len() < FEWEST_BLOCKS && self.lawful().0.len() >= FEWEST_COUNTS;
         let mut wanted: Vec<bool> = self.failures.iter().map(|failures| for_law && *failures < MOST_FAILURES).collect();
@@ -205,7 +206,7 @@ impl Threads {
     }
 }
 
-/// The arms of the race between the counts, the reference first.
+/// Returns the arms of the race between the counts, the reference first.
 fn counts_arms(cells: &[Cell], cpus: u32) -> Vec<usize> {
     let is_pinned = column(cells);
     let mut arms: Vec<usize> = (0..cells.len()).filter(|&arm| cells[arm].pinned == is_pinned).collect();
@@ -214,7 +215,7 @@ fn counts_arms(cells: &[Cell], cpus: u32) -> Vec<usize> {
     arms
 }
 
-/// The arms of each count that is tried both ways: left to the operating system, and pinned.
+/// Returns the arms of each count that is tried both ways: left to the operating system, and pinned.
 fn pinned_pairs(cells: &[Cell]) -> Vec<[usize; 2]> {
     let find = |wanted: Cell| cells.iter().position(|cell| *cell == wanted);
     let pair = |(arm, cell): (usize, &Cell)| Some([arm, find(Cell { pinned: true, ..*cell })?]);
@@ -225,7 +226,7 @@ fn pinned_pairs(cells: &[Cell]) -> Vec<[usize; 2]> {
 }
 
 impl Question {
-    /// Takes what of a block belongs to it into account: its live arms, under the numbers that they have in the race.
+    /// Takes into account the part of a block that belongs to it: its live arms, under their numbers in the race.
     fn add(&mut self, block: &Block, is_whole: bool) {
         let members = self.race.members();
         let of_race = |run: &Run| {

@@ -1,4 +1,4 @@
-//! Histograms in the two text formats of HdrHistogram, for those who plot them elsewhere.
+//! Histograms in the two text formats of HdrHistogram, for plotting with other tools.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -11,27 +11,28 @@ use super::{Histogram, SIGNIFICANT_DIGITS, SUB_BUCKETS, middle_of};
 
 /// Values are nanoseconds; a percentile distribution shows them divided by this: microseconds.
 const NANOSECONDS_SHOWN_AS_ONE: f64 = 1e3;
-/// Rows for each halving of what is left up to 100 %, as HdrHistogram's own tools write.
+/// Rows for each halving of the rest up to 100 %, as in HdrHistogram's own tools.
 const ROWS_PER_HALVING: u32 = 5;
-/// An interval's maximum is written in milliseconds, as HdrHistogram's own log writer does.
+/// An interval's maximum is written in milliseconds, as in HdrHistogram's own log writer.
 const NANOSECONDS_PER_MAXIMUM: f64 = 1e6;
 
 /// One line of a histogram log.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
-    /// What was recorded, such as "cpu3"; in the log, blanks and commas in it become underscores.
+    /// Name of the series, such as "cpu3"; in the log, blanks and commas in it become underscores.
     pub tag: &'a str,
-    /// When the recording began, in seconds after the log's own beginning.
+    /// Begin of the recording, in seconds after the log's own beginning.
     pub start_s: f64,
-    /// How long was recorded, in seconds.
+    /// Length of the recording, in seconds.
     pub duration_s: f64,
-    /// What was recorded.
+    /// The recorded durations.
     pub histogram: &'a Histogram,
 }
 
 impl Histogram {
-    /// The percentile distribution in microseconds (`.hgrm`): the text that HdrHistogram's `outputPercentileDistribution`
-    /// writes for values in nanoseconds and a scaling ratio of 1,000, and that its plotter reads.
+    /// Returns the percentile distribution in microseconds (`.hgrm`): the text that HdrHistogram's
+    /// `outputPercentileDistribution` writes for values in nanoseconds and a scaling ratio of 1,000. Its plotter reads
+    /// it.
     pub fn to_hgrm(&self) -> String {
         let nanoseconds = self.in_nanoseconds();
         let mut text =
@@ -48,14 +49,14 @@ impl Histogram {
         text + &footer(&nanoseconds)
     }
 
-    /// The same durations in whole nanoseconds, in which both formats are written: neither has a place for a tick's length.
+    /// Converts to whole nanoseconds, the unit of both formats: neither stores a tick's length.
     fn in_nanoseconds(&self) -> Hdr<u64> {
         let mut nanoseconds = Hdr::new(SIGNIFICANT_DIGITS).expect("a constant number of digits is valid");
         nanoseconds.auto(true);
         for (ticks, count) in self.counts() {
             // The middle of the bucket, so that two roundings do not add up.
             let middle = middle_of(ticks) as f64 * self.nanoseconds_per_tick;
-            // Not the saturating kind, which does not grow.
+            // The saturating variant does not grow.
             nanoseconds.record_n(middle.round() as u64, count).expect("it grows to any value");
         }
         nanoseconds
@@ -74,8 +75,8 @@ fn footer(nanoseconds: &Hdr<u64>) -> String {
     )
 }
 
-/// A histogram log (`.hlog`): a line an interval, by time, each with its tag and its histogram of nanoseconds in HdrHistogram's
-/// second format, compressed and in base 64. The beginning is in milliseconds since 1970-01-01 UTC.
+/// Writes a histogram log (`.hlog`): a line per interval, by time, each with its tag and its histogram of nanoseconds
+/// in HdrHistogram's second format, compressed and in base 64. The beginning is in milliseconds since 1970-01-01 UTC.
 pub fn hlog(started_unix_ms: i64, intervals: &[Interval<'_>]) -> String {
     let beginning = SystemTime::UNIX_EPOCH + Duration::from_millis(started_unix_ms.try_into().unwrap_or(0));
     let mut by_time: Vec<&Interval> = intervals.iter().collect();

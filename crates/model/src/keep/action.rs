@@ -1,4 +1,4 @@
-//! What is done with a thread, what it gets back, and why a process is left alone.
+//! Actions on a thread, the mask that it gets back, and reasons to leave a process alone.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use corewise_machine::suggested_command;
 
-/// What a thread had before a rule placed it.
+/// Original mask of a thread, before a rule placed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Original {
-    /// All that its control group lets it use, also when that grows.
+    /// All that its control group allows, also after that grows.
     All,
     /// These cpus.
     Only(CpuSet),
 }
 
 impl Original {
-    /// What a mask was, where these cpus could be had.
+    /// Classifies an original mask, given the cpus that were reachable.
     pub fn of(cpus: &CpuSet, reachable: &CpuSet) -> Self {
         if reachable.is_subset(cpus) { Self::All } else { Self::Only(cpus.clone()) }
     }
 
-    /// What of these cpus it allows.
+    /// Returns the cpus of a set that it allows.
     pub fn within(&self, cpus: &CpuSet) -> CpuSet {
         match self {
             Self::All => cpus.clone(),
@@ -33,15 +33,15 @@ impl Original {
     }
 }
 
-/// Who set the mask of a thread.
+/// Author of a thread's mask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Author {
-    /// Not known: without privilege the kernel does not say.
+    /// Unknown: without privilege the kernel does not report it.
     Unknown,
     /// A thread of the same process.
     Itself,
-    /// A process whose session has a terminal.
+    /// A process in a session with a terminal.
     Person {
         /// Its number and name.
         program: String,
@@ -53,67 +53,67 @@ pub enum Author {
     },
 }
 
-/// Why a process is left alone that a rule matches.
+/// Reason to leave a matching process alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "because", rename_all = "kebab-case")]
 pub enum LeftBecause {
-    /// Somebody asked for that with `corewise keep release`.
+    /// The user asked for it with `corewise keep release`.
     Asked,
     /// A person set the mask of one of its threads.
     Person {
-        /// With which program: its number and name.
+        /// The program that set it: its number and name.
         program: String,
-        /// What the thread has now.
+        /// The thread's present cpus.
         cpus: CpuSet,
     },
     /// A thread left the rule's cpus.
     LeftBoundary {
-        /// Who did that.
+        /// Author of the mask.
         author: Author,
-        /// What the thread has now.
+        /// The thread's present cpus.
         cpus: CpuSet,
     },
-    /// A thread was corrected as often as it may be in an hour, and somebody set its mask again.
+    /// A thread was corrected as often as is allowed in an hour, and its mask was set again.
     Fought {
-        /// Who did that.
+        /// Author of the mask.
         author: Author,
-        /// When it was corrected, since the keeper began.
+        /// Times of the corrections, since the keeper began.
         corrected: Vec<Duration>,
-        /// What the thread has now.
+        /// The thread's present cpus.
         cpus: CpuSet,
     },
 }
 
-/// What is to be done with a thread.
+/// An action on a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Action {
     /// The process.
     pub process: u32,
     /// The thread.
     pub thread: u32,
-    /// When the thread started: another one with its number is not meant.
+    /// Start of the thread, to exclude another thread that reuses its number.
     pub start_ticks: u64,
-    /// The cpus that it gets; absent where it gets back what it had.
+    /// The cpus that it gets; `None` to restore its original mask.
     pub cpus: Option<CpuSet>,
-    /// What it had before any rule placed it.
+    /// Its mask before any rule placed it.
     pub original: Original,
-    /// What it has now, as far as was seen: where it has something else, nothing is done.
+    /// Its observed mask; if the mask has changed since, no action is taken.
     pub seen: CpuSet,
 }
 
-/// What came of an action that placed a thread.
+/// Result of an action that placed a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It has these cpus now.
     Placed(CpuSet),
-    /// It ended in between.
+    /// It ended before the action.
     Ended,
-    /// The system, or the journal, refused, and said why.
+    /// The system or the journal refused, with this reason.
     Refused(String),
 }
 
 impl Author {
-    /// Who, as the subject of a sentence.
+    /// Returns the author as the subject of a sentence.
     pub fn words(&self) -> &str {
         match self {
             Self::Unknown => "an unknown author (the kernel reports it to privileged users only)",
@@ -124,7 +124,7 @@ impl Author {
 }
 
 impl LeftBecause {
-    /// Why, in a sentence.
+    /// Returns the reason as a sentence.
     pub fn sentence(&self) -> String {
         match self {
             Self::Asked => format!("released by {}", suggested_command::keep_release("PID").mention()),

@@ -1,14 +1,14 @@
-//! Changes to a file of rules that leave everything else in it, comments too, as it was written.
+//! Edits of a rules file that preserve all other text, including comments.
 
 use std::fmt::Write as _;
 
 use super::evidence::Evidence;
 use super::rule::{Rule, RulesError, Strength, Unproven, rules};
 
-/// Why a file was not changed.
+/// Reason why a file was not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// It is no file of rules.
+    /// It is not a valid rules file.
     #[error(transparent)]
     Rules(#[from] RulesError),
     /// It has no such rule.
@@ -17,15 +17,15 @@ pub enum EditError {
     /// It has one already.
     #[error("there is a rule {0} already")]
     Exists(String),
-    /// It is written in a way that this does not understand.
+    /// The rule is written in a way that this module cannot edit.
     #[error("rule {0} is not written as a table [[rule]] of its own: change the file by hand")]
     ByHand(String),
 }
 
-/// The text with another rule at its end.
+/// Returns the text with another rule at its end.
 ///
 /// # Errors
-/// Where there is one of that name, and where the text is no file of rules.
+/// If there is a rule of that name, or if the text is not a valid rules file.
 pub fn added(text: &str, rule: &Rule) -> Result<String, EditError> {
     let mut wanted = rules(text)?;
     if wanted.iter().any(|known| known.name == rule.name) {
@@ -39,7 +39,7 @@ pub fn added(text: &str, rule: &Rule) -> Result<String, EditError> {
     })
 }
 
-/// The edit of a text with the ends of lines that it has: a carriage return before each, as editors of Windows write them, or none.
+/// Edits a text and preserves its line ends: with a carriage return, as editors of Windows write them, or without.
 fn with_its_ends(text: &str, edit: impl FnOnce(&str) -> Result<String, EditError>) -> Result<String, EditError> {
     let [all, with_return] = ["\n", "\r\n"].map(|end| text.matches(end).count());
     if all == 0 || all != with_return {
@@ -48,10 +48,10 @@ fn with_its_ends(text: &str, edit: impl FnOnce(&str) -> Result<String, EditError
     edit(&text.replace("\r\n", "\n")).map(|edited| edited.replace('\n', "\r\n"))
 }
 
-/// The text without a rule, and without the comment right above it.
+/// Returns the text without a rule, and without the comment right above it.
 ///
 /// # Errors
-/// Where there is none of that name, and where its lines are not found.
+/// If there is no rule of that name, or if its lines are not found.
 pub fn removed(text: &str, name: &str) -> Result<String, EditError> {
     with_its_ends(text, |text| {
         let (wanted, lines, [from, to]) = block(text, name)?;
@@ -62,25 +62,25 @@ pub fn removed(text: &str, name: &str) -> Result<String, EditError> {
     })
 }
 
-/// The text with a rule left out, or counted again.
+/// Returns the text with a rule disabled or enabled.
 ///
 /// # Errors
-/// Where there is none of that name, and where its lines are not found.
+/// If there is no rule of that name, or if its lines are not found.
 pub fn set_disabled(text: &str, name: &str, disabled: bool) -> Result<String, EditError> {
     let line = disabled.then(|| "disabled = true\n".to_owned());
     with_line(text, name, "disabled", line, |rule| rule.disabled = disabled)
 }
 
-/// The text with other evidence of a rule, or with none.
+/// Returns the text with other evidence of a rule, or with none.
 ///
 /// # Errors
-/// Where there is no rule of that name, and where its lines are not found.
+/// If there is no rule of that name, or if its lines are not found.
 pub fn set_evidence(text: &str, name: &str, evidence: Option<&Evidence>) -> Result<String, EditError> {
     let line = evidence.map(|evidence| format!("evidence = {}\n", inline(evidence)));
     with_line(text, name, "evidence", line, |rule| rule.evidence = evidence.cloned())
 }
 
-/// The text with another line of a key in a rule, or with none; `change` does the same to the rule.
+/// Replaces or removes the line of a key in a rule; `change` does the same to the rule.
 fn with_line(
     text: &str,
     name: &str,
@@ -102,10 +102,10 @@ fn with_line(
     })
 }
 
-/// All rules of a text, its lines, and from which to which they are those of one rule.
+/// All rules of a text, its lines, and the range of one rule's lines.
 type Block = (Vec<Rule>, Vec<String>, [usize; 2]);
 
-/// All rules of a text, its lines, and which of them are those of one rule.
+/// Returns all rules of a text, its lines, and the range of one rule's lines.
 fn block(text: &str, name: &str) -> Result<Block, EditError> {
     let all = rules(text)?;
     let index = all.iter().position(|rule| rule.name == name).ok_or_else(|| EditError::NoSuchRule(name.to_owned()))?;
@@ -120,7 +120,7 @@ fn block(text: &str, name: &str) -> Result<Block, EditError> {
     Ok((all, lines, [from, next.max(from + 1)]))
 }
 
-/// The lines were found by how they look; what they mean decides.
+/// Verifies that the edited text parses to the wanted rules, since lines were found by pattern only.
 fn checked(text: String, wanted: &[Rule], name: &str) -> Result<String, EditError> {
     match rules(&text) {
         Ok(found) if found == wanted => Ok(text),
@@ -128,7 +128,7 @@ fn checked(text: String, wanted: &[Rule], name: &str) -> Result<String, EditErro
     }
 }
 
-/// A rule as a table of TOML.
+/// Formats a rule as a table of TOML.
 fn written(rule: &Rule) -> String {
     let mut text = format!("[[rule]]\nname = {}\n", quoted(&rule.name));
     let given: Vec<String> =
@@ -166,7 +166,7 @@ fn written(rule: &Rule) -> String {
     text
 }
 
-/// On one line, so that what somebody adds below belongs to the rule.
+/// Formats evidence on one line, so that lines added below it belong to the rule.
 fn inline(evidence: &Evidence) -> String {
     let [low, high] = evidence.interval.map(number);
     let environment = evidence.environment.iter().map(|(what, is)| format!("{} = {}", quoted(what), quoted(is)));
@@ -180,7 +180,7 @@ fn inline(evidence: &Evidence) -> String {
     )
 }
 
-/// A number as TOML has it: `inf` and `-inf` among them, always with a point.
+/// Formats a number for TOML: `inf` and `-inf` included, always with a point.
 fn number(value: f64) -> String {
     format!("{value:?}")
 }

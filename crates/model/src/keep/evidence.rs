@@ -1,4 +1,4 @@
-//! What a rule rests on, and what has changed since.
+//! Evidence of a rule, and changes since.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::conducted::Conducted;
 use crate::experiment::Verdict;
 use crate::trial::Arm;
 
-/// The experiment that proved a placement, and what the proof depends on.
+/// The experiment that proved a placement, and the conditions of the proof.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
     /// The experiment's number in its owner's history.
     pub experiment: i64,
-    /// How much better than the OS default: 0.061 is 6.1 % more of the metric for its cost.
+    /// Improvement over the OS default: 0.061 is 6.1 % more of the metric for its cost.
     pub effect: f64,
     /// The any-time interval of the same; an end that was not reached is infinite.
     pub interval: [f64; 2],
@@ -29,19 +29,19 @@ pub struct Evidence {
     pub environment: BTreeMap<String, String>,
 }
 
-/// What is not as it was when the experiment was made.
+/// A difference from the conditions of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// What: "kernel", "governor", "machine".
+    /// Name of the condition: "kernel", "governor", "machine".
     pub what: String,
-    /// What it was.
+    /// Its value then.
     pub was: String,
-    /// What it is now.
+    /// Its value now.
     pub is: String,
 }
 
 impl Evidence {
-    /// What an experiment proves of its winner, and which arm that is; absent where none wins.
+    /// Returns the winner of an experiment with its evidence; `None` if no arm wins.
     pub fn of_winner(number: i64, conducted: &Conducted) -> Option<(&Arm, Self)> {
         use crate::Artifact as _;
         let conclusions = conducted.conclude();
@@ -60,8 +60,8 @@ impl Evidence {
         Some((experiment.arms.get(arm)?, evidence))
     }
 
-    /// What has changed since: where this is not empty the rule is unproven. What is not known of one of the two environments is not
-    /// compared.
+    /// Returns the changes since; if there are any, the rule is unproven. Values unknown in one of the two environments
+    /// are not compared.
     pub fn changes(&self, machine: &Machine) -> Vec<Change> {
         let fingerprint = machine.fingerprint();
         let environment = machine.environment();

@@ -1,4 +1,4 @@
-//! Patterns of rules, as file names have them in a shell.
+//! Patterns of rules, like file name patterns of a shell.
 
 use std::fmt;
 use std::str::Chars;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub struct Glob(String);
 
 impl Glob {
-    /// The pattern that a text is.
+    /// Creates the pattern from its text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The pattern of what begins as `begin` says, itself a pattern, and ends with exactly this text.
+    /// Creates a pattern that begins with the pattern `begin` and ends with exactly `text`.
     pub fn ending(begin: &str, text: &str) -> Self {
         let escape = |character: char| match character {
             '*' | '?' | '\\' => format!("\\{character}"),
@@ -26,16 +26,16 @@ impl Glob {
         Self(begin.to_owned() + &text.chars().map(escape).collect::<String>())
     }
 
-    /// As it was written.
+    /// Returns the text as it was written.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether it matches the whole of a text. Takes at most as many steps as both are long, multiplied, and no memory: it is asked of each
-    /// program that is executed, by each rule.
+    /// Returns true if it matches the whole of a text. Takes time up to the product of both lengths, and no memory:
+    /// every rule calls it for each executed program.
     pub fn matches(&self, text: &str) -> bool {
         let (mut pattern, mut text) = (tokens(&self.0), text.chars());
-        // What follows the last `*`, and what of the text that has not taken so far.
+        // The pattern after the last `*`, and the rest of the text for another attempt.
         let mut star: Option<(Tokens<'_>, Chars<'_>)> = None;
         loop {
             let (mut next_token, mut next_text) = (pattern.clone(), text.clone());
@@ -58,7 +58,7 @@ impl Glob {
 }
 
 impl Glob {
-    /// The regular expression that matches the same texts.
+    /// Returns a regular expression that matches the same texts.
     pub fn regex(&self) -> String {
         let part = |token: Token| match token {
             Token::Any => ".*".to_owned(),
@@ -85,7 +85,7 @@ enum Token {
     Literal(char),
 }
 
-/// What a pattern is made of, from a place in it on.
+/// Iterates over the tokens of a pattern.
 #[derive(Clone)]
 struct Tokens<'a>(Chars<'a>);
 

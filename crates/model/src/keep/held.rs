@@ -1,4 +1,4 @@
-//! A process that a rule matches: how it stands, what happened to it, and what is to be done.
+//! A process that a rule matches: its state, its history, and the actions for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,68 +13,68 @@ use super::room::ProcessClaim;
 use super::thread::HeldThread;
 use corewise_machine::suggested_command;
 
-/// So many remarks of a process are kept, the latest.
+/// Maximum number of remarks kept of a process, the latest.
 const MOST_NOTES: usize = 16;
 
-/// How a process stands.
+/// State of a matching process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Standing {
     /// Its rule holds it.
     Held,
-    /// It matches, and is left alone.
+    /// It matches but is left alone.
     Left(LeftBecause),
 }
 
 /// A process that a rule matches, and that is not held because there is no room for its threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingProcess {
-    /// When it started, in clock ticks since the boot.
+    /// Start, in clock ticks since the boot.
     pub start_ticks: u64,
     /// Its name when it was last seen.
     pub name: String,
     /// The rule, by its name.
     pub rule: String,
-    /// The user in whose share of the room it would count.
+    /// The user that its share of the room would be charged to.
     pub charged_to: ChargedUser,
-    /// How many threads it had.
+    /// Number of its threads.
     pub threads: usize,
-    /// Since when, as time since the keeper began.
+    /// Begin of waiting, as time since the keeper began.
     pub since: Duration,
 }
 
-/// A remark on a process: what happened to it.
+/// A remark on an event of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// When, since the keeper began.
+    /// Time since the keeper began.
     pub at: Duration,
-    /// What, in a sentence.
+    /// The event, in a sentence.
     pub what: String,
 }
 
 /// A process that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
-    /// When it started, in clock ticks since the boot.
+    /// Start, in clock ticks since the boot.
     pub start_ticks: u64,
     /// Its name when it was last seen.
     pub name: String,
     /// The rule, by its name.
     pub rule: String,
-    /// The user in whose share of the room it counts.
+    /// The user that its share of the room is charged to.
     pub charged_to: ChargedUser,
-    /// Since when, as time since the keeper began.
+    /// Begin of holding, as time since the keeper began.
     pub since: Duration,
-    /// How it stands.
+    /// Its state.
     pub standing: Standing,
-    /// Its control group when it was last looked at, and the cpus that this has: where they change, the kernel sets masks.
+    /// Its control group at the last look, and that group's cpus: when they change, the kernel sets masks.
     #[serde(skip)]
     pub(super) place: (String, CpuSet),
     /// Its threads by their numbers.
     pub threads: BTreeMap<u32, HeldThread>,
-    /// How often one of its threads was corrected.
+    /// Number of corrections of its threads.
     pub corrections: u32,
-    /// What happened to it, the latest last.
+    /// Remarks, the latest last.
     pub notes: Vec<Note>,
 }
 
@@ -94,13 +94,13 @@ impl Held {
         }
     }
 
-    /// A process that a rule matches now.
+    /// Creates the state of a process that a rule now matches.
     pub(super) fn matched(process: &Process, rule: String, now: Duration) -> Self {
         let (name, charged_to) = (process.name.clone(), process.charged_to.clone());
         Self { name, charged_to, rule, ..Self::new(process.start_ticks, now) }
     }
 
-    /// Takes its name, its user and its threads as they were seen now, and another rule.
+    /// Updates its name, user and threads from what was seen, and its rule.
     pub(super) fn take_facts(&mut self, process: &Process, rule: &str, now: Duration) {
         self.name.clone_from(&process.name);
         self.charged_to.clone_from(&process.charged_to);
@@ -126,12 +126,12 @@ impl Held {
         ProcessClaim { process, user: self.charged_to.clone(), rule: self.rule.clone(), threads }
     }
 
-    /// Whether its rule leaves it alone.
+    /// Returns true if it is left alone.
     pub fn is_left_alone(&self) -> bool {
         self.standing != Standing::Held
     }
 
-    /// The same for the keeper after the one that left it alone, which has other times; nothing where it was held.
+    /// Converts the state of an earlier keeper with other times; `None` if the process was held.
     pub(super) fn of_earlier(self) -> Option<Self> {
         let Standing::Left(because) = &self.standing else { return None };
         let what = format!("an earlier {}: {}", suggested_command::keep_run().mention(), because.sentence());
@@ -148,12 +148,13 @@ impl Held {
         self.notes.push(Note { at, what });
     }
 
-    /// Takes what came of an action for one of its threads.
+    /// Records the result of an action for one of its threads.
     pub(super) fn settle(&mut self, action: &Action, outcome: Outcome, now: Duration) {
         let Some(thread) = self.threads.get_mut(&action.thread) else { return };
         match outcome {
             Outcome::Placed(cpus) => {
-                // Who has what it had before has chosen it again before that was looked at: the next look has to see that this is news.
+                // A thread that has its previous mask was reset before this was recorded: the next look must notice the
+                // change.
                 let again = action.cpus.clone().filter(|_| cpus == action.seen);
                 let cpus = again.unwrap_or(cpus);
                 thread.asked = action.cpus.clone().filter(|asked| *asked != cpus);
@@ -161,7 +162,7 @@ impl Held {
             }
             Outcome::Ended => drop(self.threads.remove(&action.thread)),
             Outcome::Refused(why) => {
-                // Until something else is wanted of it.
+                // Retried only if another mask is wanted.
                 (thread.given, thread.asked) = (None, action.cpus.clone());
                 thread.seen.clone_from(&action.seen);
                 thread.refused = Some(why.clone());
@@ -170,7 +171,8 @@ impl Held {
         }
     }
 
-    /// Gives back what a rule gave, where nobody changed it since as far as was seen; whoever does it looks again.
+    /// Returns actions that restore the original masks of threads unchanged since they were placed, as far as was seen;
+    /// the executor checks again.
     pub(super) fn give_back(&self, process: u32, seen: Option<&Process>) -> Vec<Action> {
         let is_changed = |id: &u32, known: &HeldThread| {
             let now = seen.and_then(|seen| seen.threads.iter().find(|thread| thread.id == *id));

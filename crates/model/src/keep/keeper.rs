@@ -1,4 +1,4 @@
-//! Keeps rules in force: what is done about each process that they match.
+//! Keeps rules in force: decides on actions for each process that they match.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,25 +21,25 @@ const MAX_WAITING_PROCESSES: usize = 5_000;
 pub struct Keeper {
     rules: Vec<ResolvedRule>,
     processes: BTreeMap<u32, Held>,
-    /// The room that these take.
+    /// The room that these processes take.
     room: ThreadRoom,
-    /// Processes that rules match and that have no room, by their numbers.
+    /// Processes that rules match but that have no room, by their numbers.
     waiting: BTreeMap<u32, WaitingProcess>,
-    /// Threads that another keeper placed, by their numbers and starts, until they are looked at.
+    /// Threads that another keeper placed, by their numbers and starts, until their first look.
     taken_over: TakenOver,
 }
 
-/// The masks that threads had before and were given, by their numbers and starts.
+/// The original and the given masks of threads, by their numbers and starts.
 type TakenOver = BTreeMap<(u32, u64), (Original, CpuSet)>;
 
 impl Keeper {
-    /// Keeps these rules; of several that match, the first counts.
+    /// Creates a keeper of these rules; the first matching rule applies.
     pub fn new(rules: Vec<ResolvedRule>) -> Self {
         Self { rules, ..Self::default() }
     }
 
-    /// Takes over what a keeper before this one left: threads that it placed, by their numbers and starts, with what they had before and
-    /// what they were given; and the processes that are left alone.
+    /// Takes over from an earlier keeper: the threads that it placed, by their numbers and starts, with their original
+    /// and given masks, and the processes that are left alone.
     pub fn take_over(
         &mut self,
         placed: impl IntoIterator<Item = ((u32, u64), Original, CpuSet)>,
@@ -51,7 +51,7 @@ impl Keeper {
         }
     }
 
-    /// Takes a process out, to change it or for good.
+    /// Removes a process, to change it or for good.
     fn take(&mut self, process: u32) -> Option<Held> {
         let held = self.processes.remove(&process)?;
         self.room.remove(&held.claim(process, held.threads.len()));
@@ -64,47 +64,49 @@ impl Keeper {
         self.processes.insert(process, held);
     }
 
-    /// Whether it holds a thread.
+    /// Returns true if it holds a thread.
     pub fn holds(&self, thread: u32) -> bool {
         self.processes.values().any(|held| held.threads.contains_key(&thread))
     }
 
-    /// Threads for which room is taken, at most [`super::MAX_HELD_THREADS`]; a process that is left alone counts as one.
+    /// Returns the number of threads with room, at most [`super::MAX_HELD_THREADS`]; a process that is left alone
+    /// counts as one.
     pub fn room_taken(&self) -> usize {
         self.room.threads()
     }
 
-    /// The processes that rules match and that have no room, by their numbers; of very many only some.
+    /// Returns the processes that rules match but that have no room, by their numbers; limited to a maximum number.
     pub fn waiting(&self) -> &BTreeMap<u32, WaitingProcess> {
         &self.waiting
     }
 
-    /// Other rules, or the same on a machine that has changed. Each process is judged anew when it is looked at next.
+    /// Replaces the rules, or their resolution on a machine that has changed. Each process is judged anew at its next
+    /// look.
     pub fn set_rules(&mut self, rules: Vec<ResolvedRule>) {
         self.rules = rules;
     }
 
-    /// Forgets what was taken over and not seen: all processes were looked at.
+    /// Forgets threads taken over but not seen, after all processes were looked at.
     pub fn forget_taken_over(&mut self) {
         self.taken_over.clear();
     }
 
-    /// The rules.
+    /// Returns the rules.
     pub fn rules(&self) -> &[ResolvedRule] {
         &self.rules
     }
 
-    /// The processes that rules match, by their numbers.
+    /// Returns the processes that rules match, by their numbers.
     pub fn processes(&self) -> &BTreeMap<u32, Held> {
         &self.processes
     }
 
-    /// The rule in force that counts for a process.
+    /// Returns the rule in force that applies to a process.
     pub fn rule_of(&self, process: &Process) -> Option<&ResolvedRule> {
         self.rules.iter().find(|rule| rule.is_in_force() && rule.rule.matches.fit(process) == Fit::Yes)
     }
 
-    /// Whether anything may have to be done about a process, of which the threads need not be known: everything else need not be looked at.
+    /// Returns true if a process may need an action; its threads need not be known. Other processes need no look.
     pub fn concerns(&self, process: &Process) -> bool {
         !self.taken_over.is_empty()
             || self.processes.contains_key(&process.id)
@@ -113,14 +115,14 @@ impl Keeper {
             || self.rule_of(process).is_some()
     }
 
-    /// The rule that holds a process, where all its cpus have gone offline: they may come back.
+    /// Returns the rule that holds a process if all its cpus have gone offline: they may come back.
     fn waiting_rule(&self, process: &Process, held: &Held) -> Option<&ResolvedRule> {
         let waits = |rule: &&ResolvedRule| rule.rule.name == held.rule && rule.is_wanted() && rule.cpus.is_empty();
         self.rules.iter().find(waits).filter(|rule| rule.rule.matches.fit(process) == Fit::Yes)
     }
 
-    /// Whether a process that is not held has no room with this many threads, and nothing else is to be done about it: then it waits, and
-    /// need not be looked at as a whole.
+    /// Returns true if a process that is not held has no room with this many threads, and needs no other action. It
+    /// then waits, and its threads need not be read.
     pub fn turns_away(&mut self, process: &Process, threads: usize, now: Duration) -> bool {
         let is_known = self.processes.contains_key(&process.id) || self.processes.contains_key(&process.parent);
         if is_known || !self.taken_over.is_empty() {
@@ -135,8 +137,8 @@ impl Keeper {
         is_turned_away
     }
 
-    /// What to do about a process as it was seen. `now` is the time since the keeper began; `author` says who set a thread's mask last, and
-    /// is asked only where somebody did.
+    /// Decides on actions for an observed process. `now` is the time since the keeper began; `author` finds the author
+    /// of a thread's mask, and is called only if the mask was changed.
     pub fn look(&mut self, process: &Process, now: Duration, author: &dyn Fn(u32) -> Author) -> Vec<Action> {
         let known = self.take(process.id).filter(|known| known.start_ticks == process.start_ticks);
         let taken_over = self.taken_over_of(process);
@@ -173,7 +175,8 @@ impl Keeper {
         }
     }
 
-    /// Takes room for a process from those that have more than their share; returns what these get back, or `None` if it has no room.
+    /// Takes room for a process from processes with more than their share; returns what these get back, or `None` if it
+    /// has no room.
     fn make_room(&mut self, process: &Process, held: &Held, now: Duration) -> Option<Vec<Action>> {
         let displaced = self.room.claims_displaced_by(&held.claim(process.id, process.threads.len()))?;
         let mut actions = Vec::new();
@@ -196,8 +199,8 @@ impl Keeper {
         self.waiting.insert(process, WaitingProcess { start_ticks, name, rule, charged_to, threads, since });
     }
 
-    /// Judges all threads of a process that its rule holds. Nothing is placed before all were judged: if the process is released, what they
-    /// have now is given back.
+    /// Judges all threads of a process that its rule holds. All are judged before any is placed: if the process is
+    /// released, their masks are restored.
     fn judge_threads(
         &self,
         held: &mut Held,
@@ -213,7 +216,7 @@ impl Keeper {
                 let relatives = held.threads.values().chain(parent.into_iter().flat_map(|held| held.threads.values()));
                 newcomer(thread, process, relatives, how.is_first)
             });
-            // Older kernels forget what was asked for when a control group, or what it has, changes.
+            // Older kernels forget a requested mask when a control group or its cpus change.
             if how.was_moved && thread.cpus == process.reachable {
                 state.seen.clone_from(&thread.cpus);
             }
@@ -241,7 +244,7 @@ impl Keeper {
         placed.into_iter().filter_map(place).collect()
     }
 
-    /// The threads of a process that another keeper placed, by their numbers.
+    /// Returns the threads of a process that another keeper placed, by their numbers.
     fn taken_over_of(&mut self, process: &Process) -> BTreeMap<u32, HeldThread> {
         let of = |thread: &Thread| {
             let (original, given) = self.taken_over.remove(&(thread.id, thread.start_ticks))?;
@@ -251,8 +254,7 @@ impl Keeper {
         process.threads.iter().filter_map(of).collect()
     }
 
-    /// A process that no rule matches, and whose threads inherited a mask that a rule gave to their creator, gets what the creator
-    /// had before.
+    /// Restores inherited masks: the threads of a process that no rule matches get the original mask of their creator.
     fn disinherit(&self, process: &Process) -> Vec<Action> {
         let parent = self.processes.get(&process.parent);
         let Some(parent) = parent.filter(|parent| parent.start_ticks <= process.start_ticks) else { return Vec::new() };
@@ -272,7 +274,7 @@ impl Keeper {
         process.threads.iter().filter_map(inherited).collect()
     }
 
-    /// Takes what came of an action that placed a thread.
+    /// Records the result of an action that placed a thread.
     pub fn settle(&mut self, action: &Action, outcome: Outcome, now: Duration) {
         let Some(mut held) = self.take(action.process) else { return };
         held.settle(action, outcome, now);
@@ -285,7 +287,7 @@ impl Keeper {
         self.waiting.remove(&process);
     }
 
-    /// Leaves a process alone from now on, and gives it back what it had.
+    /// Leaves a process alone from now on, and restores its masks.
     pub fn release(&mut self, process: u32, now: Duration) -> Vec<Action> {
         let Some(mut held) = self.take(process) else { return Vec::new() };
         let actions = held.give_back(process, None);
@@ -294,14 +296,14 @@ impl Keeper {
         actions
     }
 
-    /// Holds a process again that is left alone, from the next look on.
+    /// Holds a process again that was left alone, from the next look on.
     pub fn hold_again(&mut self, process: u32) {
         if self.processes.get(&process).is_some_and(Held::is_left_alone) {
             self.take(process);
         }
     }
 
-    /// Gives everything back.
+    /// Restores all masks.
     pub fn give_back_all(&mut self) -> Vec<Action> {
         self.room = ThreadRoom::default();
         self.waiting.clear();
@@ -309,7 +311,7 @@ impl Keeper {
     }
 }
 
-/// A process as it is looked at.
+/// Circumstances of one look at a process.
 #[derive(Clone, Copy)]
 struct ProcessLook<'a> {
     process: &'a Process,
@@ -320,7 +322,7 @@ struct ProcessLook<'a> {
     author: &'a dyn Fn(u32) -> Author,
 }
 
-/// Why there is no cpu for a thread.
+/// Explains why there is no cpu for a thread.
 fn nothing_for(thread: &Thread, process: &Process, rule: &ResolvedRule, original: &Original) -> String {
     let cpus = rule.cpus_of(&thread.name);
     match original {

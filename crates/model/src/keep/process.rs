@@ -1,31 +1,31 @@
-//! A process as it was seen: all that a rule can match, and its threads with their masks.
+//! Observed state of a process: everything that a rule can match, and its threads with their masks.
 
 use corewise_machine::CpuSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A process as it was seen at one moment.
+/// State of a process at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Process {
     /// Its number.
     pub id: u32,
-    /// When it started, in clock ticks since the boot: with the number it names one process of this boot.
+    /// Start, in clock ticks since the boot; with the number it identifies one process of this boot.
     pub start_ticks: u64,
     /// The number of the process that started it.
     pub parent: u32,
     /// The name of that process.
     pub parent_name: String,
-    /// Its name: of the program that it runs, cut to 15 bytes, or as it called itself.
+    /// Its name: the program's, cut to 15 bytes, or a name that it set itself.
     pub name: String,
-    /// The file that it executes; absent where that cannot be read.
+    /// The file that it executes; `None` if it cannot be read.
     pub exe: Option<String>,
-    /// Its words, the program's own name first.
+    /// Its arguments, the program's own name first.
     pub argv: Vec<String>,
-    /// Its user by name, or by number where that has none.
+    /// Its user by name, or by number if it has no name.
     pub user: String,
-    /// The user in whose share of the room for held threads it counts.
+    /// The user that its share of the room for held threads is charged to.
     pub charged_to: ChargedUser,
-    /// The systemd unit that it belongs to, where there is one.
+    /// The systemd unit that it belongs to, if any.
     pub unit: Option<String>,
     /// Its control group: "/system.slice/redis.service".
     pub cgroup: String,
@@ -35,22 +35,22 @@ pub struct Process {
     pub threads: Vec<Thread>,
 }
 
-/// A user that started processes, by name, or by number if it has none. A program that runs with the rights of another user counts
-/// for the one that started it.
+/// A user that started processes, by name, or by number if it has none. A program that runs with the rights of another
+/// user counts for the user that started it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ChargedUser {
     /// The name or number.
     pub name: String,
-    /// Whether it is root or one that the system has for its services.
+    /// True for root and the system's service users.
     pub is_system: bool,
 }
 
-/// A thread as it was seen.
+/// Observed state of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thread {
     /// Its number.
     pub id: u32,
-    /// When it started, in clock ticks since the boot.
+    /// Start, in clock ticks since the boot.
     pub start_ticks: u64,
     /// Its name, at most 15 bytes.
     pub name: String,
@@ -58,7 +58,8 @@ pub struct Thread {
     pub cpus: CpuSet,
 }
 
-/// Who writes the cpus of a control group, by its path. corewise never writes there: it stays inside and names the owner.
+/// Returns the software that writes the cpus of a control group, by its path. corewise never writes there: it stays
+/// within them and names the owner.
 pub fn owner(cgroup: &str) -> &'static str {
     let owners = [
         ("kubepods", "kubelet"),

@@ -1,4 +1,4 @@
-//! Which cpus rules are on a machine, and whether they are in force there.
+//! Resolution of rules on a machine: their cpus, and whether they are in force there.
 
 use corewise_machine::CpuSet;
 use corewise_machine::placement::{Context, Expression};
@@ -9,22 +9,22 @@ use super::evidence::Change;
 use super::glob::Glob;
 use super::rule::{Rule, Unproven};
 
-/// A rule on a machine.
+/// A rule resolved on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResolvedRule {
     /// The rule.
     pub rule: Rule,
-    /// Its cpus; empty where it selects none here.
+    /// Its cpus; empty if it selects none here.
     pub cpus: CpuSet,
-    /// The cpus of threads by their names, inside of these.
+    /// The cpus of threads by their names, subsets of `cpus`.
     pub threads: Vec<(Glob, CpuSet)>,
-    /// Why it selects no cpu here, or one of its kinds of threads has none; absent where all is well.
+    /// The reason why it or one of its thread patterns has no cpu here; `None` if there is no problem.
     pub problem: Option<String>,
-    /// What has changed since it was proven; empty where nothing has, and for a rule without evidence.
+    /// Changes since it was proven; empty for a rule without evidence.
     pub changes: Vec<Change>,
 }
 
-/// What rules are on a machine.
+/// Resolves rules on a machine.
 pub fn resolve(rules: &[Rule], context: &Context<'_>) -> Vec<ResolvedRule> {
     rules.iter().map(|rule| one(rule, context)).collect()
 }
@@ -53,18 +53,19 @@ fn one(rule: &Rule, context: &Context<'_>) -> ResolvedRule {
 }
 
 impl ResolvedRule {
-    /// Whether it places processes.
+    /// Returns true if it places processes.
     pub fn is_in_force(&self) -> bool {
         self.is_wanted() && !self.cpus.is_empty()
     }
 
-    /// Whether it would place processes if it had cpus here.
+    /// Returns true if it would place processes if it had cpus here.
     pub fn is_wanted(&self) -> bool {
         let is_given_up = self.rule.unproven == Unproven::Release && !self.changes.is_empty();
         !self.rule.disabled && !is_given_up
     }
 
-    /// The cpus of a thread by its name. Threads whose own cpus are not to be had here have all of the rule's.
+    /// Returns the cpus of a thread by its name. If the thread's own cpus are not available here, it gets all of the
+    /// rule's.
     pub fn cpus_of(&self, thread: &str) -> &CpuSet {
         let own = self.threads.iter().find(|(name, _)| name.matches(thread)).map(|(_, cpus)| cpus);
         own.filter(|cpus| !cpus.is_empty()).unwrap_or(&self.cpus)

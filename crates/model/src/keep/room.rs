@@ -1,16 +1,16 @@
-//! Room for held threads, and whose process gives way when there is not enough for all.
+//! Room for held threads, and the order in which processes give way if there is not enough for all.
 //!
-//! A process is held as a whole or not at all. When there is no room for one more, the process that gives way is found in four steps: the
-//! side with the most threads (root and services count a third), of it the user, of that the rule, of that the process. So nobody can
-//! take what another side, user or rule needs, and what they do not need is anybody's.
+//! A process is held as a whole or not at all. If there is no room for one more, the process that gives way is found in
+//! four steps: the side with the most threads (root and services count a third), then the user, then the rule, then the
+//! process. So no side, user or rule can take room that another needs, and unneeded room is free for all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::process::ChargedUser;
 
-/// The most threads that are held at the same time: each takes memory and an entry in the journal.
+/// Maximum number of threads held at the same time: each takes memory and an entry in the journal.
 pub const MAX_HELD_THREADS: usize = 5_000;
-/// Root and services may have this many threads for each one of other users, where both need them.
+/// Number of threads that root and services may have for each one of other users, if both need them.
 const SYSTEM_WEIGHT: usize = 3;
 
 /// A process and the threads for which it takes room.
@@ -27,7 +27,7 @@ pub(super) struct ProcessClaim {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ThreadRoom {
     users: BTreeMap<ChargedUser, UserShare>,
-    /// Of root and services.
+    /// Threads of root and services.
     system_threads: usize,
     other_threads: usize,
 }
@@ -41,12 +41,12 @@ struct UserShare {
 #[derive(Clone, Debug, Default)]
 struct RuleShare {
     threads: usize,
-    /// By how many threads they have.
+    /// Ordered by number of threads.
     processes: BTreeSet<(usize, u32)>,
 }
 
 impl ThreadRoom {
-    /// Threads that have room; those of no process that is left alone, which takes the room of one.
+    /// Returns the number of threads with room; a process that is left alone counts as one.
     pub(super) fn threads(&self) -> usize {
         self.system_threads + self.other_threads
     }
@@ -77,7 +77,7 @@ impl ThreadRoom {
         *self.side_mut(claim.user.is_system) -= claim.threads;
     }
 
-    /// Returns the claims that have to give way for another one, or `None` if it is itself the one that would. Changes nothing.
+    /// Returns the claims that give way for another one, or `None` if that one would itself give way. Changes nothing.
     pub(super) fn claims_displaced_by(&mut self, claim: &ProcessClaim) -> Option<Vec<ProcessClaim>> {
         let mut displaced = Vec::new();
         self.add(claim);
@@ -125,7 +125,7 @@ mod tests {
         ProcessClaim { process, user, rule: rule.into(), threads }
     }
 
-    /// Claims room as a keeper does; whether there is some.
+    /// Claims room as a keeper does; returns true if there is some.
     fn claims_room(room: &mut ThreadRoom, claim: &ProcessClaim) -> bool {
         let displaced = room.claims_displaced_by(claim);
         let has_room = displaced.is_some();

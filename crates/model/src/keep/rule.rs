@@ -1,4 +1,4 @@
-//! A rule as it is written (TOML), and which processes it matches.
+//! A rule as it is written (TOML), and its matching of processes.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
@@ -16,39 +16,39 @@ use super::glob::Glob;
 use super::process::Process;
 use corewise_machine::vocabulary::{one_of, vocabulary};
 
-/// A file of more rules is none.
+/// Maximum number of rules in a file.
 const MOST_RULES: usize = 1_000;
 
 /// A placement for the processes that match.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Its name, which no other rule of the same user has.
+    /// Its name, unique among the rules of a user.
     pub name: String,
-    /// Which processes; all that is given must hold.
+    /// Conditions on processes; all that are given must hold.
     #[serde(rename = "match")]
     pub matches: Match,
-    /// On which cpus, in the placement language.
+    /// Its cpus, in the placement language.
     pub on: Written<Expression>,
-    /// Where threads with certain names belong, inside of `on`; the first that matches counts.
+    /// Cpus of threads with certain names, within `on`; the first that matches counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<ThreadRule>,
-    /// The memory policy of what is launched by `corewise run --rule`.
+    /// Memory policy of programs launched by `corewise run --rule`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Written<MemoryPolicy>>,
-    /// What is done about masks that others set.
+    /// Reaction to masks that others set.
     #[serde(default, skip_serializing_if = "is_default")]
     pub strength: Strength,
-    /// Whether threads may get cpus that they did not have before, which somebody may have taken from them on purpose.
+    /// True if threads may get cpus outside their original mask, which may have been restricted on purpose.
     #[serde(default, skip_serializing_if = "is_default")]
     pub widen: bool,
-    /// What is done where the evidence does not count any more.
+    /// Reaction to evidence that no longer counts.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unproven: Unproven,
-    /// Whether it is left out.
+    /// True if the rule is ignored.
     #[serde(default, skip_serializing_if = "is_default")]
     pub disabled: bool,
-    /// What proved it; absent for a rule that somebody believes in.
+    /// The experiment that proved it; absent for a rule without proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
@@ -71,7 +71,7 @@ vocabulary! {
     }
 }
 
-/// Which processes a rule is about. Each is a pattern for the whole text, and all that are given must hold.
+/// Conditions on processes. Each is a pattern for the whole text, and all that are given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Match {
@@ -81,7 +81,7 @@ pub struct Match {
     /// The file that it executes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exe: Option<Glob>,
-    /// Any of its words: for interpreters and Wine, whose file says nothing.
+    /// Any of its arguments: for interpreters and Wine, since their file is not specific.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub argv: Option<Glob>,
     /// Its user, by name.
@@ -98,19 +98,19 @@ pub struct Match {
     pub parent: Option<Glob>,
 }
 
-/// Whether a process matches.
+/// Result of matching a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// All that is given holds.
+    /// All given conditions hold.
     Yes,
-    /// Something does not.
+    /// A condition does not hold.
     No,
-    /// All else holds, and the file that it executes cannot be read.
+    /// All other conditions hold, and the file that it executes cannot be read.
     Unreadable,
 }
 
 impl Match {
-    /// Whether a process matches.
+    /// Matches a process.
     pub fn fit(&self, process: &Process) -> Fit {
         let holds = |glob: &Option<Glob>, text: &str| glob.as_ref().is_none_or(|glob| glob.matches(text));
         let fits = holds(&self.name, &process.name)
@@ -123,7 +123,7 @@ impl Match {
             _ if !fits => Fit::No,
             (None, _) => Fit::Yes,
             (Some(_), None) => Fit::Unreadable,
-            // The kernel says so of a file that was replaced, as by an update, since it was executed.
+            // The kernel appends this to a file that was replaced after it was executed, as by an update.
             (Some(glob), Some(exe)) => match glob.matches(exe.strip_suffix(" (deleted)").unwrap_or(exe)) {
                 true => Fit::Yes,
                 false => Fit::No,
@@ -131,15 +131,15 @@ impl Match {
         }
     }
 
-    /// Each field as it is typed, "FIELD=PATTERN": what [`Match::of_texts`] reads.
+    /// Returns each field as it is typed, "FIELD=PATTERN", the input of [`Match::of_texts`].
     pub fn texts(&self) -> Vec<String> {
         self.given().map(|(field, glob)| format!("{field}={glob}")).collect()
     }
 
-    /// What is given as "FIELD=PATTERN".
+    /// Parses conditions of the form "FIELD=PATTERN".
     ///
     /// # Errors
-    /// Where a text has no "=", or there is no such field.
+    /// If a text has no "=", or if there is no such field.
     pub fn of_texts(texts: &[String]) -> Result<Self, String> {
         let mut found = Self::default();
         for text in texts {
@@ -151,7 +151,7 @@ impl Match {
         Ok(found)
     }
 
-    /// What is given, in the order of the fields.
+    /// Returns the given patterns, in the order of the fields.
     pub fn given(&self) -> impl Iterator<Item = (&'static str, &Glob)> {
         MatchField::ALL.into_iter().filter_map(|field| Some((field.word(), self.pattern(field)?)))
     }
@@ -189,7 +189,8 @@ impl Match {
         Ok(())
     }
 
-    /// Whether only what the system vouches for can make a process match: names and words are chosen by whoever starts it.
+    /// Returns true if it has a condition that the system guarantees: users choose names and arguments of their
+    /// processes freely.
     pub fn is_trustworthy(&self) -> bool {
         self.exe.is_some() || self.user.is_some() || self.unit.is_some() || self.cgroup.is_some()
     }
@@ -201,37 +202,37 @@ impl Display for Match {
     }
 }
 
-/// Where threads of a rule's processes belong.
+/// Placement of certain threads of a rule's processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadRule {
-    /// What their names look like.
+    /// Pattern of their names.
     pub name: Glob,
-    /// On which cpus.
+    /// Their cpus.
     pub on: Written<Expression>,
 }
 
-/// What is done about masks that others set.
+/// Reaction to masks that others set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {
-    /// Nothing: each thread is placed once.
+    /// Each thread is placed once, and later changes are left alone.
     Once,
-    /// What stays inside the rule's cpus is left alone.
+    /// Masks within the rule's cpus are left alone.
     #[default]
     Boundary,
     /// The rule's cpus, all of them and no other.
     Exact,
 }
 
-/// What is done with a rule whose evidence does not count any more.
+/// Reaction to evidence that no longer counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unproven {
     /// It stays in force.
     #[default]
     Hold,
-    /// Its processes are given back.
+    /// The masks of its processes are restored.
     Release,
 }
 
@@ -266,13 +267,13 @@ impl<T> JsonSchema for Written<T> {
     }
 }
 
-/// Why a text is no file of rules.
+/// Reason why a text is not a valid rules file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct RulesError {
-    /// The line where it is, counted from 1.
+    /// The line of the error, counted from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub what: String,
 }
 
@@ -283,10 +284,10 @@ struct File {
     rules: Vec<toml::Spanned<Rule>>,
 }
 
-/// Reads a file of rules, in their order.
+/// Reads a rules file; rules keep their order.
 ///
 /// # Errors
-/// [`RulesError`] with the line: no TOML, keys or values that a rule does not have, two rules of one name, a rule that matches
+/// [`RulesError`] with the line: invalid TOML, unknown keys or values, two rules of one name, a rule that matches
 /// everything.
 pub fn rules(text: &str) -> Result<Vec<Rule>, RulesError> {
     let at = |offset: usize, what: String| RulesError { line: line_of(text, offset), what };
@@ -309,7 +310,7 @@ pub fn rules(text: &str) -> Result<Vec<Rule>, RulesError> {
 }
 
 impl Rule {
-    /// A rule of these three, and all else as by default.
+    /// Creates a rule of these three, with defaults for all else.
     pub fn new(name: String, matches: Match, on: Expression) -> Self {
         Self {
             name,
@@ -330,7 +331,7 @@ impl Rule {
         self.threads.iter().map(|threads| &threads.on.0).chain([&self.on.0])
     }
 
-    /// What is wrong with it, if anything.
+    /// Returns the first problem of the rule, if any.
     pub fn wrong(&self) -> Option<String> {
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "._-@".contains(character);
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(is_plain) {

@@ -1,16 +1,16 @@
-//! Who wins: what is done about each thread of each process that a rule matches.
+//! Precedence between rules and other authors of masks: the verdict on each thread of each matching process.
 //!
-//! A thread that somebody else gave a mask of their own, `news`, is judged by this table. `inside` is whether the mask lies in the
-//! cpus that the rule has for this thread. Everything else, such as a cpu that went away or a rule that changed, is the kernel's
-//! doing or ours, and the thread gets what it should have now.
+//! A mask set by another author, `news`, is judged by this table. `inside` means that the mask lies in the cpus that
+//! the rule has for this thread. Any other change, such as a cpu that went away or a rule that changed, comes from the
+//! kernel or from us, and the thread gets its wanted cpus.
 //!
-//! | strength | who set it                  | inside | outside                         |
+//! | strength | author                      | inside | outside                         |
 //! |----------|-----------------------------|--------|---------------------------------|
-//! | once     | anybody                     | stays  | stays                           |
+//! | once     | any                         | stays  | stays                           |
 //! | others   | a person                    | the process is released | the same       |
 //! | boundary | the program itself, unknown | stays  | the process is released         |
 //! | boundary | another program             | stays  | corrected, ten times an hour    |
-//! | exact    | anybody else                | corrected, ten times an hour | the same  |
+//! | exact    | any other                   | corrected, ten times an hour | the same  |
 
 use std::time::Duration;
 
@@ -23,39 +23,39 @@ use super::process::{Process, Thread};
 use super::resolve::ResolvedRule;
 use super::rule::Strength;
 
-/// How often a thread is corrected in a [`PERIOD`] before its process is left alone.
+/// Maximum corrections of a thread in a [`PERIOD`] before its process is left alone.
 pub const CORRECTIONS: usize = 10;
 /// The time over which corrections count.
 pub const PERIOD: Duration = Duration::from_secs(3600);
 /// A thread of a process that a rule matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldThread {
-    /// When it started, in clock ticks since the boot.
+    /// Start, in clock ticks since the boot.
     pub start_ticks: u64,
-    /// What it had before, and gets back.
+    /// Its mask before any rule, to be restored.
     pub original: Original,
-    /// What it was last given; absent where it was given nothing.
+    /// The mask that it was last given; `None` if it was given none.
     pub given: Option<CpuSet>,
-    /// What it had when it was last looked at, or after it was set.
+    /// Its mask at the last look, or after it was set.
     pub seen: CpuSet,
-    /// Whether somebody else gave it that.
+    /// True if that mask was set by another author.
     pub is_own: bool,
-    /// Why the system did not let it be placed; it is tried again when it is to have other cpus.
+    /// The reason why the system refused to place it; retried only with other cpus.
     pub refused: Option<String>,
-    /// Whether there was no cpu for it: what the kernel gives it then is nobody's choice.
+    /// True if there was no cpu for it: a mask that the kernel then sets has no author.
     #[serde(skip)]
     pub(super) is_waiting: bool,
-    /// What was asked for and not given as a whole: asking again would have no end.
+    /// The cpus requested but not fully granted: repeating the request would never end.
     #[serde(skip)]
     pub(super) asked: Option<CpuSet>,
     #[serde(skip)]
     pub(super) corrected: Vec<Duration>,
-    /// Who was corrected last, as far as that was known.
+    /// Last corrected author, as far as known.
     #[serde(skip)]
     pub(super) rival: Option<Author>,
 }
 
-/// What is to be done about a thread.
+/// Verdict on a thread.
 pub(super) enum Verdict {
     Nothing,
     Place(CpuSet),
@@ -65,8 +65,8 @@ pub(super) enum Verdict {
     NoCpu,
 }
 
-/// A thread that was not known. One that has what a relative has, or had, got it from there: so it had before what that one had.
-/// What else a later thread has was its own choice, or somebody's for it.
+/// Creates the state of an unknown thread. If its mask equals a relative's present or original mask, it was inherited,
+/// and its original mask is the relative's. Any other mask of a later thread was set by itself or by another author.
 pub(super) fn newcomer<'a>(
     thread: &Thread,
     process: &Process,
@@ -104,12 +104,12 @@ impl HeldThread {
         }
     }
 
-    /// Whether what it has comes from a rule.
+    /// Returns true if its mask comes from a rule.
     pub(super) fn is_placed(&self) -> bool {
         self.given.is_some() && !self.is_own
     }
 
-    /// The table at the head of this file.
+    /// Applies the table in the module documentation.
     pub(super) fn judge(
         &mut self,
         thread: &Thread,
@@ -154,7 +154,7 @@ impl HeldThread {
             }
             (author, ..) => {
                 let author = match (author, &self.rival) {
-                    // Events may be lost: then it is whoever was corrected before.
+                    // Events may be lost: then the author is assumed to be the last one corrected.
                     (Author::Unknown, Some(rival)) => rival.clone(),
                     (author, _) => author,
                 };
@@ -170,7 +170,7 @@ impl HeldThread {
         }
     }
 
-    /// Whether somebody gave it another mask since it was last looked at, which neither the kernel nor a rule did.
+    /// Returns true if its mask was changed since the last look by neither the kernel nor a rule.
     pub(super) fn is_news(&self, cpus: &CpuSet, reachable: &CpuSet) -> bool {
         let rest = match &self.given {
             Some(given) => given.intersection(reachable),

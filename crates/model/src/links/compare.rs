@@ -1,4 +1,4 @@
-//! What changed between two maps of links: which pairs lie beyond their intervals, and by how much each class of them.
+//! Changes between two link maps: pairs beyond their intervals, and the change of each class.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use super::{Pair, What, in_both};
 use crate::finding::Effect;
 use crate::stats::order::{median, median_interval, range};
 
-/// Where a pair was visited too seldom for an interval (eight times are needed), or imported without its visits, its cost counts as known to within this share: the
-/// cost of one pair of cores through other siblings differs by as much in published matrices.
+/// Assumed relative uncertainty of a cost without an interval: pairs with fewer than eight visits, or imported without
+/// visits. The cost of one pair of cores through other siblings differs by as much in published matrices.
 const UNKNOWN: f64 = 0.05;
-/// The confidence of each pair's interval: both have to leave each other alone.
+/// The confidence of each pair's interval; a change needs disjoint intervals.
 const CONFIDENCE: f64 = 0.99;
-/// So many of the pairs that changed most are told.
+/// Maximum number of most changed pairs to list.
 const MOST_LISTED: usize = 10;
 
-/// What changed in one way to talk.
+/// Changes in one way to talk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkComparison {
     /// The way to talk.
     pub what: What,
-    /// How many pairs both maps measured.
+    /// Number of pairs that both maps measured.
     pub pairs: u64,
-    /// How many the earlier map measured, and how many the later.
+    /// Number of pairs that each map measured, the earlier first.
     pub measured: [u64; 2],
-    /// How many of those in both cost more beyond both intervals.
+    /// Number of common pairs that cost more, beyond both intervals.
     pub dearer: u64,
-    /// How many cost less.
+    /// Number of common pairs that cost less, beyond both intervals.
     pub cheaper: u64,
     /// The same by class of the earlier map, nearest first.
     pub classes: Vec<ClassChange>,
@@ -38,24 +38,24 @@ pub struct LinkComparison {
     pub most: Vec<PairChange>,
 }
 
-/// How a class of pairs changed.
+/// Change of a class of pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassChange {
-    /// Where the pairs are: "same group", "other group".
+    /// The class: "same group", "other group".
     pub words: String,
-    /// How many pairs both maps measured.
+    /// Number of pairs that both maps measured.
     pub pairs: u64,
-    /// How many of them changed beyond their intervals.
+    /// Number of pairs that changed beyond their intervals.
     pub changed: u64,
     /// The median cost before, in nanoseconds.
     pub before_ns: f64,
     /// The median cost after.
     pub after_ns: f64,
-    /// After against before, over pairs.
+    /// Ratio of after to before, over pairs.
     pub effect: Effect,
 }
 
-/// How a pair changed.
+/// Change of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairChange {
     /// The lower cpu.
@@ -66,11 +66,11 @@ pub struct PairChange {
     pub before_ns: f64,
     /// Its cost after.
     pub after_ns: f64,
-    /// After against before.
+    /// Ratio of after to before.
     pub ratio: f64,
 }
 
-/// Compares the ways to talk that both maps have; pairs that both measured.
+/// Compares the ways to talk that both maps have, over the pairs that both measured.
 pub fn compare(before: &LinkMap, after: &LinkMap, conclusions: &LinkConclusions) -> Vec<LinkComparison> {
     let of = |series: &Series| {
         after.series.iter().find(|other| other.what == series.what).map(|other| (series.clone(), other.clone()))
@@ -103,7 +103,7 @@ fn compared(earlier: &Series, later: &Series, before: &LinkMap, conclusions: &Li
     }
 }
 
-/// What changed of a pair: its cost, or of a pair with two costs the way that changed more, its first cpu first.
+/// Returns the change of a pair's cost. If it has two costs, the way that changed more counts, its first cpu first.
 fn change(before: &Pair, after: &Pair) -> Option<PairChange> {
     let of = |a, b, before_ns: f64, after_ns: f64| {
         let is_known = before_ns.is_finite() && after_ns.is_finite() && before_ns > 0.0;
@@ -152,14 +152,14 @@ fn most(changes: &[(PairChange, bool)]) -> Vec<PairChange> {
     beyond
 }
 
-/// Whether the intervals of two costs of a pair have nothing in common, on either side.
+/// Returns true if the intervals of a pair's two costs are disjoint on either side.
 fn is_beyond(before: &Pair, after: &Pair) -> bool {
     let sides = |pair: &Pair| [interval(pair.visits_ns()), interval(pair.back_ns())];
     let both = sides(before).into_iter().zip(sides(after)).filter_map(|(before, after)| before.zip(after));
     both.fold(false, |beyond, (before, after)| beyond || before.1 < after.0 || after.1 < before.0)
 }
 
-/// Where the cost of one side lies; absent without a visit.
+/// Returns the interval of one side's cost; `None` without a visit.
 fn interval(visits: &[f64]) -> Option<(f64, f64)> {
     let cost = median(visits);
     let around = || (cost * (1.0 - UNKNOWN), cost * (1.0 + UNKNOWN));

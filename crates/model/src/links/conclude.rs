@@ -1,4 +1,4 @@
-//! What a map of links shows: cost classes, groups, what was held out, and what it means.
+//! Conclusions from a link map: cost classes, groups, held-out pairs, findings.
 
 mod findings;
 mod homes;
@@ -25,39 +25,40 @@ pub use map::conclude;
 pub use tiers::Tiers;
 pub use told::Agreement;
 
-/// What was concluded from a map.
+/// Conclusions from a map.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LinkConclusions {
     /// One entry for each way to talk, in the order of the map's series.
     pub kinds: Vec<KindConclusions>,
-    /// The groups that the first of them shows; absent where its costs show one group.
+    /// Groups shown by the first series; absent if its costs show one group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Groups>,
-    /// SMT siblings as the costs show them, where nothing is known of the machine.
+    /// SMT siblings according to the costs, if the machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub siblings: Option<GroupLevel>,
-    /// Cpus that talk for more among themselves than with any others, as efficiency cores of one cluster do; absent where there are none.
+    /// Cpus with higher communication costs among themselves than with any others, such as efficiency cores of one
+    /// cluster; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dear: Option<GroupLevel>,
-    /// Whether the time ended before groups could be found: neither that there are any nor that there are none is known.
+    /// True if the time ended before groups could be found: whether there are any is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
-    /// What the map means, weightiest first.
+    /// Findings, most important first.
     pub findings: Vec<Finding>,
-    /// What was tested and found not to differ, one sentence each.
+    /// Tests that found no difference, one sentence each.
     pub no_difference: Vec<String>,
 }
 
-/// What one way to talk costs.
+/// Costs of one way to talk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindConclusions {
     /// The way to talk.
     pub what: What,
-    /// The cost classes, nearest first: siblings, the pairs inside groups, and those that meet one level further up, and so on.
+    /// The cost classes, nearest first: siblings, pairs inside groups, pairs that meet one level further up, and so on.
     pub classes: Vec<CostClass>,
-    /// How many pairs are predicted.
+    /// Number of predicted pairs.
     pub predicted: u64,
-    /// Measured costs that contradict all others, and from which nothing is concluded.
+    /// Measured costs that contradict all others; no conclusion uses them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubt>,
     /// The error of predictions; absent if nothing was predicted, or the map ended before it was measured.
@@ -65,18 +66,18 @@ pub struct KindConclusions {
     pub held_out: Option<HeldOut>,
 }
 
-/// Pairs that meet on the same level: what all of them cost, measured or predicted, as they stand in the machine.
+/// Costs of all pairs that meet on the same level, measured or predicted, in the machine's proportions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostClass {
-    /// Where they are: "same core", "same group", "other group". Where the two ways of most pairs differ more than twice, there are two classes:
-    /// "same group, cheaper way" and "same group, dearer way".
+    /// Name of the class: "same core", "same group", "other group". If the two ways of most pairs differ more than
+    /// twice, there are two classes: "same group, cheaper way" and "same group, dearer way".
     pub words: String,
-    /// How many pairs were measured.
+    /// Number of measured pairs.
     pub pairs: u64,
-    /// How many are predicted.
+    /// Number of predicted pairs.
     #[serde(default)]
     pub predicted: u64,
-    /// The median, in nanoseconds. Of the other pairs whose two ways differ more than twice, each way counts half.
+    /// The median, in nanoseconds. For other pairs with ways that differ more than twice, each way counts half.
     pub median_ns: f64,
     /// The 95 % interval of the median; absent if fewer than six pairs were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,10 +91,10 @@ pub struct CostClass {
     pub held_out: Option<HeldOut>,
 }
 
-/// How far predictions lie from what pairs cost that were held out.
+/// Error of predictions, compared with held-out pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldOut {
-    /// How many pairs were held out.
+    /// Number of held-out pairs.
     pub pairs: u64,
     /// The median error, as a share of the cost.
     pub median: f64,
@@ -102,7 +103,7 @@ pub struct HeldOut {
 }
 
 impl HeldOut {
-    /// Of errors with their weights; absent if there is none.
+    /// Summarizes errors with their weights; `None` if there is none.
     pub(crate) fn of(errors: &[(f64, f64)]) -> Option<Self> {
         let mut known: Vec<(f64, f64)> = errors.iter().copied().filter(|(error, _)| error.is_finite()).collect();
         known.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -111,24 +112,24 @@ impl HeldOut {
     }
 }
 
-/// Groups of cpus that the costs show, and what the kernel says to that.
+/// Groups of cpus that the costs show, compared with the kernel's levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Groups {
     /// The innermost level above cores, groups of several cores first; these are `group:0`, `group:1`, … of the placement language.
     pub level: GroupLevel,
     /// The levels above that, if any, innermost first.
     pub outer: Vec<GroupLevel>,
-    /// How many cores each group has, or cpus where it is not known which of them are siblings.
+    /// Number of cores in each group, or of cpus if siblings are unknown.
     pub cores: Vec<usize>,
-    /// Whether these are cores.
+    /// True if `cores` counts cores.
     pub counts_cores: bool,
-    /// Whether the kernel reports the same; absent if the machine is unknown.
+    /// Comparison with the levels that the kernel reports; absent if the machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Agreement>,
 }
 
 impl Groups {
-    /// "8 groups of 3 cores"; cores that are in no group with another are counted apart.
+    /// Describes the groups: "8 groups of 3 cores"; single cores are counted apart.
     pub fn words(&self) -> String {
         let unit = if self.counts_cores { "core" } else { "cpu" };
         let several: Vec<usize> = self.cores.iter().copied().filter(|&cores| cores > 1).collect();
@@ -143,31 +144,31 @@ impl Groups {
         format!("{} {groups} of {size} {unit}s{alone}", several.len())
     }
 
-    /// The groups to keep threads in, those that come first in the level: a core that is in no group with another is none.
+    /// Returns the groups with several cores, which come first in the level: threads should stay within one of them.
     pub fn of_several_cores(&self) -> &[CpuSet] {
         &self.level.groups[..self.cores.iter().filter(|&&cores| cores > 1).count()]
     }
 }
 
-/// A series with everything that is computed from it before anything is said.
+/// A series with all computed values that conclusions need.
 pub struct Filled {
-    /// What is told of the cpus.
+    /// Known structure of the cpus.
     pub structure: Structure,
-    /// What was measured, held-out pairs too, without [`Self::doubts`].
+    /// Measured costs, including held-out pairs, without [`Self::doubts`].
     pub measured: Matrix,
-    /// All costs: what was not measured is predicted, and not a number where that cannot be.
+    /// All costs: pairs that were not measured are predicted; NaN if that is impossible.
     pub all: Matrix,
     /// Measured costs that contradict all others.
     pub doubts: Vec<Doubt>,
-    /// How many pairs are predicted.
+    /// Number of predicted pairs.
     pub predicted: u64,
-    /// How wrong predictions are, over all pairs that are predicted.
+    /// Error of predictions, over all predicted pairs.
     pub held_out: Option<HeldOut>,
     pub(super) misses: Misses,
     weights: Weights,
 }
 
-/// What pairs cost against what is predicted of them, as places and ratios.
+/// Ratios of measured to predicted costs, with the pairs' places.
 #[derive(Default)]
 pub(super) struct Misses {
     held_out: Vec<Measured>,
@@ -175,7 +176,7 @@ pub(super) struct Misses {
 }
 
 impl Filled {
-    /// Predicts what a series did not measure; nothing where no pair was held out to show how wrong that is.
+    /// Predicts the costs that a series did not measure; none if no pair was held out to show the error.
     pub fn of(series: &Series, map: &LinkMap) -> Self {
         let mut structure = Structure::new(map.machine.as_ref(), &map.cpus);
         let mut measured = Matrix::unknown(map.cpus.iter());
@@ -183,7 +184,7 @@ impl Filled {
         if !map.searched.is_empty() {
             structure.tell_groups(&map.searched);
         }
-        // Held-out pairs help no prediction, and so they do not say who belongs together.
+        // Held-out pairs help no prediction, so they do not contribute to groups either.
         let mut known = measured.clone();
         let mut held_out = places(&series.held_out, &mut measured);
         let doubts = doubts(&measured, |i, j| structure.core(i) == structure.core(j));
@@ -214,7 +215,7 @@ impl Filled {
             held_out: held_out.iter().map(|&(i, j, cost)| (i, j, cost / predictor.cost(i, j))).collect(),
             fitted: points.iter().map(|&(i, j, cost)| (i, j, cost / predictor.modelled(i, j))).collect(),
         };
-        // What was held out is shown as measured, and helps no prediction: its error is that of the predictions that are shown.
+        // Held-out pairs are shown as measured and help no prediction, so their error is that of the shown predictions.
         let all = by_way(&structure, &measured, predictor.filled(&measured));
         let weights = Weights::of(&structure, &measured, &all, &misses.held_out);
         let mut filled =
@@ -223,7 +224,7 @@ impl Filled {
         filled
     }
 
-    /// How wrong the predictions of some pairs are, by those of them that were held out; absent where none was.
+    /// Returns the error of the predictions of some pairs, from the held-out ones among them; `None` without any.
     fn error(&self, is_meant: impl Fn(usize, usize) -> bool) -> Option<HeldOut> {
         let meant = self.misses.held_out.iter().filter(|(i, j, _)| is_meant(*i, *j));
         let weighted =
@@ -232,7 +233,8 @@ impl Filled {
     }
 }
 
-/// Held-out pairs stand for those that are predicted: near ones, of which there are few, are held out more often.
+/// Weights of held-out pairs, which represent predicted ones: near pairs, of which there are few, are held out more
+/// often.
 #[derive(Default)]
 struct Weights {
     predicted: [u64; 3],
@@ -253,7 +255,7 @@ impl Weights {
         self.predicted.iter().sum()
     }
 
-    /// How many predicted pairs a held-out one stands for; one if all are measured.
+    /// Returns the number of predicted pairs that a held-out one represents; one if all are measured.
     fn of_pair(&self, structure: &Structure, i: usize, j: usize) -> f64 {
         let near = structure.nearness(i, j) as usize;
         if self.predicted() == 0 { 1.0 } else { self.predicted[near] as f64 / self.held_out[near] as f64 }
@@ -280,12 +282,13 @@ impl LinkConclusions {
         Self { kinds, groups, siblings, dear: None, unfinished: false, findings, no_difference }
     }
 
-    /// The levels of groups, innermost first.
+    /// Returns the levels of groups, innermost first.
     fn levels(&self) -> impl Iterator<Item = &GroupLevel> {
         self.groups.iter().flat_map(|groups| std::iter::once(&groups.level).chain(&groups.outer))
     }
 
-    /// The core of each place: places of one number are siblings, by the topology or, where nothing is known of it, by what the costs show.
+    /// Returns the core of each place: places of one number are siblings, by the topology or, if that is unknown, by
+    /// the costs.
     fn cores(&self, filled: &Filled) -> Vec<usize> {
         let shown = self.siblings.as_ref().map_or(&[][..], |level| &level.groups);
         let mut cores: Vec<usize> =

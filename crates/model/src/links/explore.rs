@@ -1,9 +1,9 @@
-//! Which pairs to measure: few, but enough to know the others, and some more to prove it.
+//! Choice of the pairs to measure: few, but enough to predict the others, and some more to verify that.
 //!
-//! Small machines are measured in full, one pair of cpus for each pair of cores. On larger ones every block (pairs of cores that the
-//! topology makes equal) gives a few random pairs; blocks that turn out uneven are measured in full, and where what is predicted for pairs
-//! that were held out is wrong, all blocks give more. A large machine of which the topology tells no groups is asked for them first: from one cpu
-//! to all others, then from one that is not near it, and so on.
+//! Small machines are measured in full, one pair of cpus for each pair of cores. On larger ones every block (pairs of
+//! cores that are equal in the topology) gives a few random pairs. Uneven blocks are measured in full, and if
+//! predictions for held-out pairs are wrong, all blocks give more. A large machine without groups in its topology is
+//! searched for them first: from one cpu to all others, then from one far from it, and so on.
 
 mod search;
 
@@ -18,44 +18,45 @@ use corewise_machine::CpuSet;
 use corewise_machine::random::Random;
 use search::Search;
 
-/// Up to so many cores all pairs of cores are measured.
+/// Maximum number of cores of which all pairs are measured.
 const FULL_CORES: usize = 64;
-/// …and up to so many where no groups are told and none are found: a mesh cannot be predicted.
+/// The same if no groups are reported or found: a mesh cannot be predicted.
 const FULL_MESH_CORES: usize = 128;
-/// Without a word from the user, about so many pairs at most.
+/// Default limit on the number of pairs.
 pub const PAIRS: usize = 2000;
-/// Of each block, first.
+/// Number of first pairs of each block.
 const FIRST_PER_BLOCK: usize = 3;
-/// Sibling pairs of one relation are alike: so many are measured.
+/// Maximum number of sibling pairs to measure: pairs of one relation are alike.
 const SIBLINGS: usize = 32;
-/// Held-out pairs: this share of the others, within limits…
+/// Number of held-out pairs: this share of the others, within [`HELD_OUT`].
 const HELD_OUT_SHARE: f64 = 0.1;
 const HELD_OUT: std::ops::RangeInclusive<usize> = 120..=124;
-/// …and so many of siblings and of cores on one cache at least, if there are twice as many to predict: by chance alone hardly any of the
-/// near pairs of a large machine would be held out, and of fewer than forty the 95th percentile is the largest.
+/// Minimum numbers of held-out pairs among siblings and cores on one cache, if there are twice as many to predict.
+/// Random choice alone would hold out hardly any near pairs of a large machine, and of fewer than forty the 95th
+/// percentile is the largest.
 const HELD_OUT_NEAR: [(Nearness, usize); 2] = [(Nearness::Core, 40), (Nearness::Cache, 60)];
-/// How many these are at most.
+/// Maximum number of these.
 const NEAR: usize = HELD_OUT_NEAR[0].1 + HELD_OUT_NEAR[1].1;
-/// Errors of predictions that are small enough: the median and the 95th percentile.
+/// Target errors of predictions: the median and the 95th percentile.
 const AIM: [f64; 2] = [0.015, 0.05];
-/// Where errors are larger, so many more pairs at a time: this share of those that were measured, and no fewer than this.
+/// Further pairs at a time if errors are larger, as a share of the measured ones; at least [`FURTHER`].
 const FURTHER_SHARE: f64 = 0.25;
 const FURTHER: usize = 64;
-/// The middle 95 % of normal values lie within so many deviations.
+/// Width of the middle 95 % of normal values, in standard deviations.
 const MIDDLE_95: f64 = 3.92;
-/// A prediction is wrong beyond this…
+/// Error beyond which a prediction is wrong.
 const WRONG: f64 = 0.05;
-/// …and a block is uneven when the middle 95 % of its pairs lie within more than half of this on either side.
+/// Width of the middle 95 % of a block's pairs, relative to their mean, beyond which it is uneven.
 const UNEVEN: f64 = 0.2;
-/// Cores on a cache beyond which it is worth to look for what divides it.
+/// Number of cores on a cache beyond which a search for hidden divisions is worthwhile.
 const LARGE_CACHE: usize = 24;
 
-/// What the user wants of a map.
+/// The user's limits on a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Every pair of cpus is to be measured.
+    /// Measure every pair of cpus.
     pub all: bool,
-    /// How many pairs at most, held-out ones too, where a part can stand for the whole.
+    /// Maximum number of pairs, including held-out ones, if a part can represent the whole.
     pub pairs: usize,
 }
 
@@ -65,18 +66,18 @@ impl Default for Limits {
     }
 }
 
-/// A pair that is to be measured, by places.
+/// A pair to measure, by places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wish {
     /// The lower place.
     pub i: usize,
     /// The higher place.
     pub j: usize,
-    /// Whether it is measured only to check what is predicted for it.
+    /// True if it serves only to check its prediction.
     pub held_out: bool,
 }
 
-/// How far the exploration has come.
+/// Stage of the exploration.
 #[derive(Debug)]
 enum Stage {
     Search(Search),
@@ -85,7 +86,7 @@ enum Stage {
     Done,
 }
 
-/// The exploration of a machine; gives batches of pairs, each chosen from what the pairs before have cost.
+/// The exploration of a machine; returns batches of pairs, each chosen from the known costs.
 #[derive(Debug)]
 pub struct Explorer {
     structure: Structure,
@@ -93,16 +94,16 @@ pub struct Explorer {
     random: Random,
     stage: Stage,
     has_searched: bool,
-    /// The caches that were searched already.
+    /// Caches that were already searched.
     searched: BTreeSet<usize>,
     wished: BTreeSet<(usize, usize)>,
-    /// Those of them that only check what is predicted.
+    /// Pairs that only check predictions.
     held_out: Vec<(usize, usize)>,
 }
 
 impl Explorer {
-    /// An exploration that has not begun. What is left to chance depends on the seed alone: two maps of a machine that are to be compared have
-    /// to choose alike.
+    /// Starts an exploration. Random choices depend on the seed alone: two maps of a machine to be compared must choose
+    /// alike.
     pub fn new(structure: Structure, limits: Limits, seed: u64) -> Self {
         let cores = structure.cores.len();
         let is_told = structure.caches() > 1;
@@ -123,18 +124,19 @@ impl Explorer {
         }
     }
 
-    /// The groups that were searched for because none were told; empty where there was no search, and where it found none.
+    /// Returns the groups found by a search because none were reported; empty without a search, and if it found none.
     pub fn searched(&self) -> Vec<CpuSet> {
         let is_found = self.has_searched && self.structure.caches() > 1;
         if is_found { self.structure.caches_as_sets() } else { Vec::new() }
     }
 
-    /// What is told of the cpus, or was found out where nothing was.
+    /// Returns the reported structure of the cpus, or the one found by a search.
     pub fn structure(&self) -> &Structure {
         &self.structure
     }
 
-    /// The pairs to measure next; absent when there are enough. `costs` holds what the pairs so far have cost, held-out ones too.
+    /// Returns the pairs to measure next, or `None` when there are enough. `costs` holds the known costs, including
+    /// held-out pairs.
     pub fn next(&mut self, costs: &Matrix) -> Option<Vec<Wish>> {
         loop {
             let batch = match std::mem::replace(&mut self.stage, Stage::Done) {
@@ -143,7 +145,7 @@ impl Explorer {
                 Stage::First => {
                     self.stage = Stage::More { per_block: FIRST_PER_BLOCK };
                     let mut batch = self.first();
-                    // Together with the first, so that whatever ends the map finds both.
+                    // Held-out pairs come together with the first, so that an early end of the map has both.
                     if self.held_out.is_empty() {
                         batch.extend(self.held_out());
                     }
@@ -157,7 +159,7 @@ impl Explorer {
         }
     }
 
-    /// The cpus of the pairs that it begins with, the lower first, in their order: as much as can be known before anything is measured.
+    /// Returns the cpus of the initial pairs, sorted, the lower cpu first: all that is known before any measurement.
     pub fn begun(mut self) -> Vec<(u32, u32)> {
         let mut wishes = self.first();
         if !self.is_full() {
@@ -188,7 +190,7 @@ impl Explorer {
         match search.next(costs, &firsts, &mut self.random) {
             Some(row) => {
                 self.stage = Stage::Search(search);
-                // What a search takes is on top: nothing was told that could have spared it.
+                // The pairs of a search are added to the limit: the topology offered no way to avoid it.
                 self.limits.pairs = self.limits.pairs.saturating_add(row.len());
                 self.wish(row, false)
             }
@@ -205,7 +207,7 @@ impl Explorer {
         self.structure.cores.len() <= most
     }
 
-    /// The first pairs: all of them, one for each pair of cores, or some of each block.
+    /// Returns the first pairs: one for each pair of cores, or some of each block.
     fn first(&mut self) -> Vec<Wish> {
         let places = self.structure.cpus.len();
         if self.limits.all {
@@ -225,7 +227,7 @@ impl Explorer {
         self.wish(pairs, false)
     }
 
-    /// One pair of each of some cores.
+    /// Returns one pair of each of some cores.
     fn siblings(&mut self) -> Vec<(usize, usize)> {
         let mut cores: Vec<Vec<usize>> = self.structure.cores.iter().filter(|core| core.len() > 1).cloned().collect();
         self.random.shuffle(&mut cores);
@@ -234,19 +236,19 @@ impl Explorer {
         cores.iter().map(|core| (core[0], core[1])).collect()
     }
 
-    /// A pair of cpus for a pair of cores: which of the siblings is left to chance.
+    /// Returns a pair of cpus for a pair of cores, with random siblings.
     fn between(&mut self, a: usize, b: usize) -> (usize, usize) {
         let mut one_of = |core: usize| self.structure.cores[core][self.random.below(self.structure.cores[core].len())];
         (one_of(a), one_of(b))
     }
 
-    /// How many more pairs the limit leaves, with room for those that are to be held out.
+    /// Returns the number of pairs left by the limit, minus room for held-out ones.
     fn room(&self, more: usize) -> usize {
         let kept = if self.held_out.is_empty() { HELD_OUT.end() + NEAR } else { 0 };
         self.limits.pairs.saturating_sub(self.wished.len() + more + kept)
     }
 
-    /// Pairs of cores by block, in random order.
+    /// Returns pairs of cores by block, in random order.
     fn blocks(&mut self) -> BTreeMap<Block, Vec<(usize, usize)>> {
         let mut blocks = BTreeMap::<Block, Vec<(usize, usize)>>::new();
         let firsts = self.structure.first_of_cores();
@@ -259,7 +261,8 @@ impl Explorer {
         blocks
     }
 
-    /// So many more pairs of each block; turn by turn, those inside caches first, so that a limit cuts all alike.
+    /// Returns up to `per_block` more pairs of each block: turn by turn, those inside caches first, so that a limit
+    /// cuts all alike.
     fn of_each_block(&mut self, per_block: usize, room: usize) -> Vec<(usize, usize)> {
         let had = self.cores_wished();
         let mut waiting: Vec<(bool, Vec<(usize, usize)>)> = Vec::new();
@@ -278,8 +281,8 @@ impl Explorer {
         chosen.into_iter().map(|(a, b)| self.between(a, b)).collect()
     }
 
-    /// The pairs of cores that were wished for. One that is held out counts only where it has no other threads: measured through those, it is
-    /// predicted as all others are.
+    /// Returns the requested pairs of cores. A held-out pair counts only if its cores have no other threads: otherwise
+    /// these may be measured, and it is predicted like all others.
     fn cores_wished(&self) -> BTreeSet<(usize, usize)> {
         let held_out: BTreeSet<_> = self.held_out.iter().collect();
         let has_siblings = |place: usize| self.structure.cores[self.structure.core(place)].len() > 1;
@@ -289,13 +292,13 @@ impl Explorer {
         cores.map(|(a, b)| (a.min(b), a.max(b))).collect()
     }
 
-    /// Random pairs of cpus, whatever they are, among those that would be predicted, and some that are near.
+    /// Returns random pairs of cpus of any kind among those to be predicted, and some near ones.
     fn held_out(&mut self) -> Vec<Wish> {
         let places = self.structure.cpus.len();
         let possible = places * places.saturating_sub(1) / 2;
         let left = possible - self.wished.len();
         let wanted = ((self.wished.len() as f64 * HELD_OUT_SHARE) as usize).clamp(*HELD_OUT.start(), *HELD_OUT.end());
-        // Where hardly any pair is left to predict, there is nothing to check.
+        // If almost all pairs are measured, there is nothing to check.
         let wanted = wanted.min(left / 2);
         let mut batch = Vec::new();
         while batch.len() < wanted {
@@ -313,7 +316,7 @@ impl Explorer {
         batch
     }
 
-    /// The pairs that nobody wished for, and that are meant, in random order.
+    /// Returns the pairs not yet requested that `is_meant` selects, in random order.
     fn left(&mut self, is_meant: impl Fn(&Structure, usize, usize) -> bool) -> Vec<(usize, usize)> {
         let places = self.structure.cpus.len();
         let all = (0..places).flat_map(|i| (i + 1..places).map(move |j| (i, j)));
@@ -323,8 +326,9 @@ impl Explorer {
         left
     }
 
-    /// More pairs where predictions are wrong beyond the aim, for as long as there is time; where a machine is irregular, in the end all of
-    /// them, but on machines of which nobody measures all pairs of cores no more than the limit. Pairs of cores that were not measured come before other threads of those that were.
+    /// Requests more pairs while predictions are worse than the target and time is left. An irregular machine is
+    /// measured in full in the end; large machines only up to the limit. Unmeasured pairs of cores come before other
+    /// threads of measured ones.
     pub fn further(&mut self, costs: &Matrix) -> Vec<Wish> {
         let (measured, held_out) = self.measured(costs);
         let structure = self.with_hidden_groups(&measured);
@@ -351,7 +355,7 @@ impl Explorer {
         self.wish(left, false)
     }
 
-    /// What is told of the cpus, and the groups that divide it as the costs so far show: the map will be predicted by these.
+    /// Returns the structure of the cpus, divided by the groups in the known costs; the map will be predicted with it.
     fn with_hidden_groups(&self, measured: &[Measured]) -> Structure {
         let mut structure = self.structure.clone();
         if self.searched().is_empty() {
@@ -364,12 +368,13 @@ impl Explorer {
         structure
     }
 
-    /// Whether the pairs from which groups are concluded are still being chosen.
+    /// Returns true while the pairs that show groups are still being chosen.
     pub fn is_searching(&self) -> bool {
         matches!(self.stage, Stage::Search(_) | Stage::First)
     }
 
-    /// What is still missing: all pairs of uneven blocks, the most uneven first; more of all blocks where predictions are wrong.
+    /// Returns missing pairs: all of uneven blocks, the most uneven first, and more of all blocks if predictions are
+    /// wrong.
     fn more(&mut self, per_block: usize, costs: &Matrix) -> Vec<Wish> {
         if self.limits.all || self.is_full() {
             return Vec::new();
@@ -396,7 +401,8 @@ impl Explorer {
         batch
     }
 
-    /// A search inside a cache that is uneven, and too large to be measured in full: firmware may hide what divides it.
+    /// Starts a search inside an uneven cache that is too large to be measured in full: firmware may hide its
+    /// divisions.
     fn hidden(&mut self, uneven: &[Block], room: usize) -> Option<Search> {
         let is_large = |cores: &Vec<usize>| cores.len() > LARGE_CACHE && cores.len() * (cores.len() - 1) / 2 > room;
         let inside = uneven.iter().filter(|block| block.caches[0] == block.caches[1]).map(|block| block.caches[0]);
@@ -407,7 +413,7 @@ impl Explorer {
         Some(Search::new(cores))
     }
 
-    /// All pairs of those uneven blocks that the room has place for.
+    /// Returns all pairs of the uneven blocks that fit into the room.
     fn of_uneven_blocks(&mut self, uneven: &[Block], room: &mut usize) -> Vec<(usize, usize)> {
         if uneven.is_empty() {
             return Vec::new();
@@ -426,7 +432,7 @@ impl Explorer {
         chosen.into_iter().map(|(a, b)| self.between(a, b)).collect()
     }
 
-    /// What was measured, and what was held out, as places and costs.
+    /// Returns the measured and the held-out pairs, as places and costs.
     fn measured(&self, costs: &Matrix) -> (Vec<Measured>, Vec<Measured>) {
         let held_out: BTreeSet<_> = self.held_out.iter().copied().collect();
         let seen = self.wished.iter().map(|&(i, j)| (i, j, costs.cost(i, j))).filter(|(_, _, cost)| cost.is_finite());
@@ -434,7 +440,8 @@ impl Explorer {
     }
 }
 
-/// Blocks whose measured pairs differ by more than a prediction may be wrong, the most uneven first.
+/// Returns blocks with measured pairs that differ by more than the allowed error of a prediction, the most uneven
+/// first.
 fn uneven(structure: &Structure, predictor: &Predictor<'_>, measured: &[Measured]) -> Vec<Block> {
     let mut ratios = BTreeMap::<Block, Vec<f64>>::new();
     for &(i, j, cost) in measured {
@@ -443,7 +450,8 @@ fn uneven(structure: &Structure, predictor: &Predictor<'_>, measured: &[Measured
             ratios.entry(block).or_default().push(cost / predictor.modelled(i, j));
         }
     }
-    // The deviation of a few values, times what the middle 95 % of normal ones spread over; it does not grow with their number.
+    // The deviation of a few values, times the width of the middle 95 % of normal ones; it does not grow with their
+    // number.
     let spread = |ratios: &Vec<f64>| {
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
         let sum: f64 = ratios.iter().map(|ratio| (ratio / mean - 1.0).powi(2)).sum();

@@ -1,8 +1,9 @@
-//! Groups of cpus that the costs themselves show: cheap inside, dearer between, and every pair on its side of the line.
+//! Groups of cpus in the costs: cheap inside, dearer between, with every pair on its side of the line.
 //!
-//! Average linkage gives nested candidates. A candidate counts if each of its groups costs clearly less inside than to its
-//! nearest neighbour, and nearly all pairs lie on the right side of the middle of that step. Distance on a mesh also makes near and far,
-//! but a cpu's near ones are not near each other there, so that many pairs lie on the wrong side and no candidate counts.
+//! Average linkage gives nested candidates. A candidate counts if each of its groups costs clearly less inside than to
+//! its nearest neighbour, and nearly all pairs lie on the right side of the middle of that step. Distance on a mesh
+//! also makes near and far, but the neighbours of a cpu are not near each other there. So many pairs lie on the wrong
+//! side, and no candidate counts.
 
 mod hidden;
 mod linkage;
@@ -16,45 +17,46 @@ use crate::stats::order::median;
 pub(super) use hidden::{between_cores, hidden_groups};
 use linkage::Merge;
 
-/// Talking to the nearest other group costs at least this much more than inside…
+/// Minimum ratio of the cost to the nearest other group to the cost inside.
 const STEP: f64 = 1.25;
-/// …and this much, in two groups or more, where most cpus are in none: a few cpus that chance put together do not talk for half.
+/// The same if most cpus are in no group, which also needs two groups: random groups do not differ by a factor of two.
 const STEP_OF_FEW: f64 = 2.0;
-/// At most this share of the pairs, inside and between apart, may lie on the wrong side.
+/// Maximum share of the pairs on the wrong side, inside and between counted separately.
 const MISPLACED: f64 = 0.05;
-/// Two successive merges of a candidate's dendrogram lie at least this far apart.
+/// Minimum ratio of two successive merge heights of a candidate's dendrogram.
 const MERGE_STEP: f64 = 1.1;
-/// SMT siblings meet in the first-level cache: another core costs at least this much more. In published matrices two cores that share
-/// their way onto a mesh talk to the nearest others for 1.7 to 2.0 times as much, siblings for 2.1 to 9 times.
+/// Minimum ratio of another core's cost to that of SMT siblings, which meet in the first-level cache. In published
+/// matrices two cores that share their way onto a mesh have ratios of 1.7 to 2.0 to the nearest others, siblings of 2.1
+/// to 9.
 const SIBLINGS_STEP: f64 = 2.05;
-/// To every other cpu, siblings are one core: their costs differ by no more than this, in the median. In published matrices those of siblings
-/// differ by 1 to 3 %, those of two cores of a module by 16 %.
+/// Maximum median difference of two siblings' costs to a third cpu, for which they are one core. In published matrices
+/// costs of siblings differ by 1 to 3 %, costs of two cores of a module by 16 %.
 const SIBLINGS_ALIKE: f64 = 0.08;
-/// This share of the groups are of two, where they are siblings: some may be disturbed.
+/// Minimum share of groups of two, if they are siblings: some may be disturbed.
 const SIBLINGS_SHARE: f64 = 0.8;
 
-/// One way to divide the cpus that the costs show.
+/// A division of the cpus in the costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GroupLevel {
-    /// The groups in the order of their lowest cpu; a cpu that belongs to none is a group of its own.
+    /// The groups in the order of their lowest cpu; a cpu without a group is a group of its own.
     pub groups: Vec<CpuSet>,
-    /// The smallest step: what talking to the nearest other group costs against inside, over the groups.
+    /// The smallest ratio, over the groups, of the cost to the nearest other group to the cost inside.
     pub step: f64,
     /// The share of pairs that lie on the wrong side of the middle of their step.
     pub misplaced: f64,
 }
 
-/// Cores are dear among themselves where all others cost so much less…
+/// Minimum ratio of the costs inside a dear group to the costs with all others.
 const DEAR_STEP: f64 = 1.1;
-/// …in groups of at least so many: two that chance put together are no cluster.
+/// Minimum size of a dear group: a random pair is no cluster.
 const DEAR_LEAST: usize = 3;
-/// A part of the machine is cheaper where the rest costs so much more…
+/// Minimum ratio of the rest's cost to that of a cheaper part.
 const CHEAPER: f64 = 1.25;
-/// …and either has at least so many pairs: one pair of siblings of a small machine, that was disturbed or was not, is no part of it.
+/// Minimum number of pairs in either part: one pair of siblings of a small machine, disturbed or not, is no part of it.
 const FEWEST_PAIRS: usize = 3;
 
 impl GroupLevel {
-    /// "8 groups of 3 cpus", "2 groups of 8 to 12".
+    /// Describes the level: "8 groups of 3 cpus", "2 groups of 8 to 12".
     pub fn words(&self, unit: &str) -> String {
         let sizes: Vec<usize> = self.groups.iter().map(CpuSet::len).collect();
         let (least, most) = (sizes.iter().min().unwrap_or(&0), sizes.iter().max().unwrap_or(&0));
@@ -64,32 +66,32 @@ impl GroupLevel {
     }
 }
 
-/// The one division of a map into groups, from which everything that is said of groups is derived.
+/// The division of a map into groups, on which all statements about groups are based.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hierarchy {
-    /// The levels, innermost first; empty where the costs show one group.
+    /// The levels, innermost first; empty if the costs show one group.
     pub levels: Vec<GroupLevel>,
-    /// A part of the machine whose cpus talk for clearly less than those of the rest do, pairs on one level compared. Where a line lives that is
-    /// used for the whole matrix, the clock, or the kind of core makes that, and no level of the machine.
+    /// A part of the machine with clearly smaller costs inside than the rest, comparing pairs on one level. The
+    /// location of a line that is used for the whole matrix, the clock, or the kind of core can cause it; it is no
+    /// level of the machine.
     pub cheaper_part: Option<CheaperPart>,
 }
 
-/// A part of the machine whose cpus talk for less than those of the rest do.
+/// A part of the machine with smaller costs inside than the rest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheaperPart {
     /// The cpus of the part.
     pub cpus: CpuSet,
-    /// What they cost among themselves: the median over the pairs on the level on which the two differ, one way, in nanoseconds.
+    /// Its cost inside: the median over the pairs on the level on which the two differ, one way, in nanoseconds.
     pub inside_ns: f64,
-    /// What those of the rest cost, likewise.
+    /// The rest's cost inside, likewise.
     pub rest_ns: f64,
-    /// Whether the part is all that distinguishes it from the rest: the costs show no other group of several.
+    /// True if the costs show no other group of several cpus.
     pub is_only_group: bool,
 }
 
 impl Hierarchy {
-    /// The hierarchy of a matrix. `measured` is what was measured of it: the rest may say who belongs together, but only what was measured
-    /// proves it.
+    /// Computes the hierarchy of a matrix. All costs contribute to its groups, but only `measured` ones prove them.
     pub fn of(matrix: &Matrix, measured: &Matrix) -> Self {
         if matrix.len() < 3 {
             return Self::default();
@@ -109,20 +111,20 @@ impl Hierarchy {
         Self { levels, cheaper_part }
     }
 
-    /// Takes out the innermost level where it looks like SMT siblings: twos that talk for clearly less than any others, and that are one core to
-    /// all others. That is a guess, for maps of which the machine is not known; it asks for ratios alone, since nobody knows how fast the
-    /// machine was, and not how many cpus have no sibling.
+    /// Removes the innermost level if it looks like SMT siblings: pairs with clearly smaller costs than any others, and
+    /// alike to all others. This is a guess for maps of unknown machines. It needs only ratios, since the machine's
+    /// speed is unknown, and does not depend on the number of cpus without a sibling.
     pub fn take_siblings(&mut self, measured: &Matrix) -> Option<GroupLevel> {
         let are_siblings = self.levels.first().is_some_and(|level| level.looks_like_siblings(measured));
         are_siblings.then(|| self.levels.remove(0))
     }
 }
 
-/// Groups of cpus that talk for more among themselves than with any others: efficiency cores of one cluster do, since what they have in common is
-/// slow, and an average over all pairs hides it. The rest are groups of one each.
+/// Finds groups of cpus with larger costs among themselves than with any others, such as efficiency cores of one
+/// cluster, as their shared part is slow; an average over all pairs hides it. The rest are groups of one each.
 pub fn dear_groups(measured: &Matrix) -> Option<GroupLevel> {
     let mut turned = measured.clone();
-    // Of two costs the cheaper: that is what the pair can talk for.
+    // Of two costs the cheaper counts: the pair can communicate at that cost.
     let cheaper = |i, j, cost| measured.two_costs(i, j).map_or(cost, |[cheaper, _]| cheaper);
     measured.known().for_each(|(i, j, cost)| turned.set_both(i, j, 1.0 / cheaper(i, j, cost)));
     let judge = |groups: Vec<Vec<usize>>| {
@@ -135,7 +137,8 @@ pub fn dear_groups(measured: &Matrix) -> Option<GroupLevel> {
     candidates(&linkage::average(&turned), measured.len()).find_map(judge)
 }
 
-/// The part that differs on the innermost level, whose groups differ by themselves, or between whose groups talking is cheaper than between others.
+/// Returns the part that differs on the innermost possible level: its groups differ, or communication between some of
+/// them is cheaper than between others.
 fn cheaper_part(measured: &Matrix, levels: &[GroupLevel], proved: &[GroupLevel]) -> Option<CheaperPart> {
     let inner = levels.first()?;
     let of_level = |(place, level): (usize, &GroupLevel)| {
@@ -150,7 +153,7 @@ fn cheaper_part(measured: &Matrix, levels: &[GroupLevel], proved: &[GroupLevel])
     let alone = || {
         let mut several = inner.groups.iter().filter(|group| group.len() > 1);
         let (part, None) = (several.next()?, several.next()) else { return None };
-        // Of two nodes without groups the one that the line lives on; a few cores beside a large group are just that.
+        // One half can be the node of the line's memory; a larger group beside a few cores is no such part.
         let is_half_at_most = 8 * part.len() <= 5 * measured.len();
         let found = CheaperPart::of(measured, part, None).filter(|_| is_half_at_most)?;
         Some(CheaperPart { is_only_group: true, ..found })
@@ -158,7 +161,8 @@ fn cheaper_part(measured: &Matrix, levels: &[GroupLevel], proved: &[GroupLevel])
     levels.iter().enumerate().find_map(of_level).or_else(|| levels.iter().find_map(lopsided)).or_else(alone)
 }
 
-/// The groups of a level that cost clearly less than all the others of it, in pairs that meet on no level below.
+/// Returns the groups of a level that cost clearly less than all the others of it, in pairs that meet on no level
+/// below.
 fn cheaper_groups(measured: &Matrix, level: &GroupLevel, below: Option<&GroupLevel>) -> Option<CheaperPart> {
     let several = level.groups.iter().filter(|group| group.len() > 1);
     let mut costs: Vec<(f64, &CpuSet)> = several.map(|group| (cost_of(measured, group, below), group)).collect();
@@ -177,7 +181,7 @@ fn cheaper_groups(measured: &Matrix, level: &GroupLevel, below: Option<&GroupLev
     (step(&last) >= CHEAPER && are_several && is_part).then_some(found)
 }
 
-/// What a group costs inside. One cpu has half of the pairs of four: if it alone makes them dear, they cost what they cost without it.
+/// Returns a group's cost inside. One cpu is in half of the pairs of four: if it alone makes them dear, it is left out.
 fn cost_of(measured: &Matrix, group: &CpuSet, below: Option<&GroupLevel>) -> f64 {
     let all = cost_inside(measured, group, below);
     if !(3..=4).contains(&group.len()) {
@@ -188,7 +192,7 @@ fn cost_of(measured: &Matrix, group: &CpuSet, below: Option<&GroupLevel>) -> f64
     if all >= CHEAPER * least { least } else { all }
 }
 
-/// The median over the measured pairs of some cpus that are in no group of the level below.
+/// Returns the median over the measured pairs of some cpus that do not meet on the level below.
 fn cost_inside(measured: &Matrix, cpus: &CpuSet, below: Option<&GroupLevel>) -> f64 {
     let places: Vec<usize> = cpus.iter().filter_map(|cpu| measured.place(cpu)).collect();
     let group = |place: usize| {
@@ -201,13 +205,13 @@ fn cost_inside(measured: &Matrix, cpus: &CpuSet, below: Option<&GroupLevel>) -> 
     median(&apart.map(|(i, j)| measured.cost(places[i], places[j])).filter(|cost| cost.is_finite()).collect::<Vec<_>>())
 }
 
-/// One disturbed group of many is no part of the machine, and neither is what remains beside it.
+/// Returns true if both parts are large enough: one disturbed group of many is no part of the machine.
 fn is_part(some: usize, all: usize) -> bool {
     8 * some >= all && 8 * (all - some) >= all
 }
 
 impl CheaperPart {
-    /// Cpus against all others, in pairs that meet on no level below; absent where the rest is not clearly dearer.
+    /// Compares cpus with all others, in pairs that meet on no level below; `None` if the rest is not clearly dearer.
     fn of(measured: &Matrix, part: &CpuSet, below: Option<&GroupLevel>) -> Option<Self> {
         let rest = measured.cpu_set().difference(part);
         let [inside_ns, rest_ns] = [part, &rest].map(|cpus| cost_inside(measured, cpus, below));
@@ -217,7 +221,7 @@ impl CheaperPart {
 }
 
 impl GroupLevel {
-    /// The group of each place of a matrix; no index of a group where it has none.
+    /// Returns the group of each place of a matrix; `usize::MAX` without one.
     pub(super) fn group_of(&self, matrix: &Matrix) -> Vec<usize> {
         let mut of = vec![usize::MAX; matrix.len()];
         for (index, group) in self.groups.iter().enumerate() {
@@ -226,7 +230,7 @@ impl GroupLevel {
         of
     }
 
-    /// The groups of an inner level that each group of this one holds, by their sizes.
+    /// Returns the sizes of an inner level's groups within each group of this one.
     fn parts<'a>(&'a self, inner: &'a Self) -> impl Iterator<Item = Vec<usize>> + 'a {
         self.groups.iter().map(|group| {
             let parts = inner.groups.iter().filter(|part| !part.is_disjoint(group));
@@ -234,15 +238,15 @@ impl GroupLevel {
         })
     }
 
-    /// Whether this is the inner level with cpus taken in that had stood alone there: one pair of siblings may be dearer than the rest. No group
-    /// is larger for it than the others are: cores without a sibling are near each other, too.
+    /// Returns true if this level only adds single cpus to groups of the inner one: one pair of siblings may be dearer
+    /// than the rest. No group becomes larger than the largest was: cores without a sibling are near each other, too.
     fn completes(&self, inner: &Self) -> bool {
         let largest = |level: &Self| level.groups.iter().map(CpuSet::len).max();
         largest(self) <= largest(inner)
             && self.parts(inner).all(|parts| parts.iter().filter(|&&size| size > 1).count() <= 1)
     }
 
-    /// Whether this joins groups of the inner level to one larger group alone.
+    /// Returns true if this level joins groups of the inner one into exactly one larger group.
     fn joins_once(&self, inner: &Self) -> bool {
         self.parts(inner).filter(|parts| parts.len() > 1).count() == 1
     }
@@ -269,24 +273,25 @@ impl GroupLevel {
             steps.push(nearest / measured.cost(one, other));
         }
         let differ = median(&differences);
-        // Two cpus alone, and twos of which no other pair was measured, have nobody to be alike to.
+        // Two cpus alone, and pairs of which no other pair was measured, cannot be compared with others.
         median(&steps) >= SIBLINGS_STEP && (differ.is_nan() || differ <= SIBLINGS_ALIKE)
     }
 
-    /// Whether some groups of the inner level are joined and others stay as they are. A socket whose lines all live on the other one looks
-    /// like that: no level of the machine. A cpu that stays alone is no group: a disturbed one must not hide the groups of all others.
+    /// Returns true if some groups of the inner level are joined and others stay. This is no level of the machine: a
+    /// socket has that shape if its lines all live on the other one. Single cpus do not count: a disturbed one must not
+    /// hide the groups of all others.
     fn leaves_out_some_of(&self, inner: &Self) -> bool {
         self.parts(inner).any(|parts| matches!(parts[..], [size] if size > 1))
     }
 }
 
-/// The partitions just before a long step of the dendrogram, innermost first, as places by group.
+/// Returns the partitions just before a long step of the dendrogram, innermost first, as places by group.
 fn candidates(merges: &[Merge], places: usize) -> impl Iterator<Item = Vec<Vec<usize>>> + '_ {
     let steps = merges.windows(2).enumerate().filter(|(_, pair)| pair[1].height >= MERGE_STEP * pair[0].height);
     steps.map(move |(done, _)| linkage::partition(&merges[..=done], places))
 }
 
-/// The groups as a level, where the costs prove it above the level `below`.
+/// Returns the groups as a level if the costs prove it above the level `below`.
 fn judged(matrix: &Matrix, groups: &[Vec<usize>], below: Option<&GroupLevel>) -> Option<GroupLevel> {
     let several = groups.iter().filter(|group| group.len() > 1);
     let grouped: usize = several.clone().map(Vec::len).sum();
@@ -303,24 +308,24 @@ fn judged(matrix: &Matrix, groups: &[Vec<usize>], below: Option<&GroupLevel>) ->
     (sides.misplaced() <= MISPLACED).then(|| sides.level(matrix, groups))
 }
 
-/// What the groups of several cost.
+/// Costs of the groups of several cpus.
 struct Sides {
     groups: Vec<Side>,
 }
 
-/// What a group costs.
+/// Costs of one group.
 struct Side {
     /// The median inside, of the pairs that meet on no level below.
     own: f64,
     /// The median to the nearest other group.
     nearest: f64,
-    /// Its pairs inside and with others: all, and how many of them lie on the wrong side of the middle of the step.
+    /// Pairs inside, and with others: their number, and the number on the wrong side of the middle of the step.
     inside: [usize; 2],
     outside: [usize; 2],
 }
 
 impl Sides {
-    /// Absent where of a group nothing was measured inside or outside.
+    /// Computes the costs; `None` if a group has no measurement inside or outside.
     fn of(matrix: &Matrix, groups: &[Vec<usize>], below: Option<&GroupLevel>) -> Option<Self> {
         let mut group_of = vec![0; matrix.len()];
         for (group, places) in groups.iter().enumerate() {
@@ -336,7 +341,7 @@ impl Sides {
         Some(Self { groups })
     }
 
-    /// The level that the groups are.
+    /// Returns the groups as a level.
     fn level(&self, matrix: &Matrix, groups: &[Vec<usize>]) -> GroupLevel {
         GroupLevel {
             step: self.smallest_step(),
@@ -349,8 +354,8 @@ impl Sides {
         self.groups.iter().map(|group| group.nearest / group.own).min_by(f64::total_cmp).unwrap_or(f64::NAN)
     }
 
-    /// The larger of two shares: of pairs inside that cost more than the middle of their group's step, and of pairs between that cost
-    /// less than that of both their groups.
+    /// Returns the larger of two shares: of pairs inside above the middle of their group's step, and of pairs between
+    /// below the middle of both their groups' steps.
     fn misplaced(&self) -> f64 {
         let share = |of: fn(&Side) -> [usize; 2]| {
             let sum = |part: usize| self.groups.iter().map(|group| of(group)[part]).sum::<usize>();
@@ -379,7 +384,7 @@ impl Side {
         outside.sort_unstable_by(|one: &(usize, f64), other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
         let middle = |costs: &[(usize, f64)]| f64::midpoint(costs[(costs.len() - 1) / 2].1, costs[costs.len() / 2].1);
         let nearest = outside.chunk_by(|one, other| one.0 == other.0).map(middle).min_by(f64::total_cmp)?;
-        // Of a group that is one on the level below, too, no pair meets here.
+        // If the group is also one on the level below, no pair meets here.
         let own = median(if meeting.is_empty() { &inside } else { &meeting });
         let step = (own * nearest).sqrt();
         let inside = [inside.len(), inside.iter().filter(|cost| **cost > step).count()];

@@ -1,4 +1,4 @@
-//! What every pair of some cpus costs, as far as it is known.
+//! Costs of all pairs of some cpus, as far as known.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use corewise_machine::CpuSet;
 use super::Links;
 use super::pair::two_costs;
 
-/// A square of costs in nanoseconds between cpus; a cell that is not known is not a number, and so is the diagonal.
+/// A square of costs in nanoseconds between cpus; unknown cells and the diagonal are NaN.
 ///
 /// A copy takes no memory until it is changed: one of 4,096 cpus has 128 MiB.
 ///
-/// Row `i`, column `j` is the cost with `i` as the first cpu: the one that owns the memory, begins, and takes the time.
+/// Row `i`, column `j` is the cost with `i` as the first cpu, which owns the memory, begins, and takes the time.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     cpus: Vec<u32>,
@@ -19,14 +19,14 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// A matrix over cpus (by the system's numbers, rising) of which nothing is known.
+    /// Creates a matrix of unknown costs over cpus (by the system's numbers, rising).
     pub fn unknown(cpus: impl IntoIterator<Item = u32>) -> Self {
         let cpus: Vec<u32> = cpus.into_iter().collect();
         let costs = Arc::new(vec![f64::NAN; cpus.len() * cpus.len()]);
         Self { cpus, costs }
     }
 
-    /// The costs of measured pairs.
+    /// Creates the matrix of measured pairs.
     pub fn of(links: &Links) -> Self {
         let cpus = super::cpus(links);
         let mut matrix = Self::unknown(cpus.iter());
@@ -40,47 +40,48 @@ impl Matrix {
         matrix
     }
 
-    /// How many cpus it has.
+    /// Returns the number of cpus.
     pub fn len(&self) -> usize {
         self.cpus.len()
     }
 
-    /// Whether it has none.
+    /// Returns true without cpus.
     pub fn is_empty(&self) -> bool {
         self.cpus.is_empty()
     }
 
-    /// The cpus, by the system's numbers, in the order of rows and columns.
+    /// Returns the cpus, by the system's numbers, in the order of rows and columns.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
 
-    /// The cpus as a set.
+    /// Returns the cpus as a set.
     pub fn cpu_set(&self) -> CpuSet {
         self.cpus.iter().copied().collect()
     }
 
-    /// The row of a cpu.
+    /// Returns the row of a cpu.
     pub fn place(&self, cpu: u32) -> Option<usize> {
-        // Mostly the cpus are 0, 1, 2, …
+        // Fast path for cpus numbered 0, 1, 2, …
         match self.cpus.get(cpu as usize) {
             Some(&own) if own == cpu => Some(cpu as usize),
             _ => self.cpus.binary_search(&cpu).ok(),
         }
     }
 
-    /// The cost with the cpu of row `first` as the first and that of column `second` as the second; not a number where it is not known.
+    /// Returns the cost with the cpu of row `first` as the first and that of column `second` as the second; NaN if
+    /// unknown.
     pub fn way(&self, first: usize, second: usize) -> f64 {
         self.costs[first * self.cpus.len() + second]
     }
 
-    /// The cheaper and the dearer way of a pair, where these are two costs: their mean is that of neither.
+    /// Returns the cheaper and the dearer way of a pair, if these are two costs, for which a mean is meaningless.
     pub fn two_costs(&self, i: usize, j: usize) -> Option<[f64; 2]> {
         two_costs(self.way(i, j), self.way(j, i))
     }
 
-    /// The cost of a pair: the mean of both ways, or the one that is known. Groups and predictions are made of it; summaries ask for
-    /// [`Self::two_costs`] first.
+    /// Returns the cost of a pair: the mean of both ways, or the known one. Groups and predictions use it; summaries
+    /// check [`Self::two_costs`] first.
     pub fn cost(&self, i: usize, j: usize) -> f64 {
         match (self.way(i, j), self.way(j, i)) {
             (there, back) if back.is_nan() => there,
@@ -101,7 +102,7 @@ impl Matrix {
         self.set(j, i, cost);
     }
 
-    /// All pairs `i < j` whose cost is known, by their places, with their cost.
+    /// Iterates over all pairs `i < j` of known cost: their places, and the cost.
     pub fn known(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
         let all = (0..self.len()).flat_map(move |i| (i + 1..self.len()).map(move |j| (i, j)));
         all.map(|(i, j)| (i, j, self.cost(i, j))).filter(|(_, _, cost)| cost.is_finite())

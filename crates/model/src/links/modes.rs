@@ -1,4 +1,4 @@
-//! Pairs that had two costs while they were measured.
+//! Pairs with two costs during the measurement.
 
 use corewise_machine::CpuSet;
 
@@ -7,16 +7,16 @@ use crate::finding::{Finding, Topic};
 use crate::stats::order::{median, quantile};
 use corewise_machine::suggested_command;
 
-/// Two costs of one pair are two modes, and not noise, when nothing lies between them over this ratio…
+/// Minimum ratio of the gap between two modes, as opposed to noise.
 const MODES_APART: f64 = 1.5;
-/// …and each has at least this share of the visits…
+/// Minimum share of the visits in each mode.
 const MODE_SHARE: f64 = 0.1;
-/// …and this many of them, whose middle four fifths lie within this ratio.
+/// Minimum visits in each mode; the next is the maximum ratio over the middle four fifths of a mode.
 const MODE_VISITS: usize = 5;
 const MODE_SPREAD: f64 = 1.3;
 
-/// The finding that pairs had two costs while they were measured: a host that moves virtual cpus between its own cores
-/// does that, and so does a clock that changes.
+/// Finds pairs with two costs during the measurement. Causes are a host that moves virtual cpus between its own cores,
+/// or a clock that changes.
 pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
     let split: Vec<(&Pair, Modes)> =
         pairs.iter().filter_map(|pair| Some((pair, Modes::of(&pair.all_visits_ns())?))).collect();
@@ -49,7 +49,7 @@ pub fn modes(pairs: &[Pair], hypervisor: Option<&str>) -> Option<Finding> {
     })
 }
 
-/// Two costs with nothing between them.
+/// Two modes with a gap between them.
 struct Modes {
     low_ns: f64,
     high_ns: f64,

@@ -1,11 +1,11 @@
-//! A pair of cpus and its visits: mostly few, often one a side, and in large maps millions.
+//! A pair of cpus and its visits: mostly few, often one on each side. Large maps have millions of pairs.
 
 use crate::stats::order::median;
 
-/// Directions of a pair that differ by more are two costs, and no two measurements of one.
+/// Ratio of a pair's directions beyond which they are two different costs.
 pub(super) const APART: f64 = 2.0;
 
-/// The cheaper and the dearer way of a pair, where these are two costs: their mean is that of neither.
+/// Returns the cheaper and the dearer way of a pair, if these are two costs, for which a mean is meaningless.
 pub(super) fn two_costs(there: f64, back: f64) -> Option<[f64; 2]> {
     let [cheaper, dearer] = [there.min(back), there.max(back)];
     (there.is_finite() && back.is_finite() && dearer > APART * cheaper).then_some([cheaper, dearer])
@@ -21,7 +21,8 @@ pub struct Pair {
     sides: Sides,
 }
 
-/// The visits that `a` began, and those that `b` began. One a side, as imported matrices have, takes no memory of its own.
+/// The visits begun by `a`, and those begun by `b`. A single one on each side, as in imported matrices, is stored
+/// inline.
 #[derive(Clone, Debug, PartialEq)]
 enum Sides {
     One(f64),
@@ -30,18 +31,19 @@ enum Sides {
 }
 
 impl Pair {
-    /// How many bytes a pair of so many visits from either side takes in memory, with what an allocator adds.
+    /// Returns the memory in bytes of a pair with this many visits from either side, including the allocator's
+    /// overhead.
     pub(super) const fn bytes(visits: usize, back: usize) -> usize {
         let lists = if visits == 1 && back <= 1 { 0 } else { 48 + 3 * 16 + 8 * (visits + back) };
         size_of::<Self>() + lists
     }
 
-    /// A pair that `a` visited alone.
+    /// Creates a pair with visits begun by `a` alone.
     pub fn new(a: u32, b: u32, visits_ns: Vec<f64>) -> Self {
         Self::of_both(a, b, visits_ns, Vec::new())
     }
 
-    /// A pair with the visits that `a` began and those that `b` began, each in order of time, in nanoseconds.
+    /// Creates a pair with the visits begun by `a` and by `b`, each in order of time, in nanoseconds.
     pub fn of_both(a: u32, b: u32, visits_ns: Vec<f64>, back_ns: Vec<f64>) -> Self {
         let sides = match (&visits_ns[..], &back_ns[..]) {
             (&[there], []) => Sides::One(there),
@@ -51,8 +53,9 @@ impl Pair {
         Self { a, b, sides }
     }
 
-    /// Each visit that `a` began, in order of time, in nanoseconds: for compare-and-swap half of the median round trip. A visit has
-    /// fresh pages on the node of the cpu that begins, several lines, and many short samples; the median is over all samples of all lines.
+    /// Returns each visit begun by `a`, in order of time, in nanoseconds: for compare-and-swap half of the median round
+    /// trip. A visit has fresh pages on the node of the cpu that begins, several lines, and many short samples; the
+    /// median is over all samples of all lines.
     pub fn visits_ns(&self) -> &[f64] {
         match &self.sides {
             Sides::One(there) | Sides::Both(there, _) => std::slice::from_ref(there),
@@ -60,7 +63,7 @@ impl Pair {
         }
     }
 
-    /// The same for the visits that `b` began.
+    /// Returns the same for the visits begun by `b`.
     pub fn back_ns(&self) -> &[f64] {
         match &self.sides {
             Sides::One(_) => &[],
@@ -69,7 +72,7 @@ impl Pair {
         }
     }
 
-    /// Adds a visit, the latest, that `a` began, or `b`.
+    /// Adds a latest visit, begun by `a` or `b`.
     pub fn push(&mut self, is_back: bool, visit_ns: f64) {
         let mut sides = match &mut self.sides {
             Sides::One(there) => [vec![*there], Vec::new()],
@@ -81,7 +84,7 @@ impl Pair {
         *self = Self::of_both(self.a, self.b, visits_ns, back_ns);
     }
 
-    /// Changes the cost of each visit, those that `b` began last.
+    /// Changes the cost of each visit, those begun by `b` last.
     pub fn change(&mut self, change: impl FnMut(&mut f64)) {
         match &mut self.sides {
             Sides::One(there) => [there].into_iter().for_each(change),
@@ -90,19 +93,21 @@ impl Pair {
         }
     }
 
-    /// Leaves out the visits that `b` began.
+    /// Removes the visits begun by `b`.
     pub fn forget_back(&mut self) {
         *self = Self::new(self.a, self.b, self.visits_ns().to_vec());
     }
 
-    /// What the pair costs, as summaries count it: each way by itself where these are two costs, else [`Self::one_way_ns`]; empty without a visit.
+    /// Returns the pair's costs for summaries: each way by itself if these are two costs, else [`Self::one_way_ns`];
+    /// empty without a visit.
     pub fn costs_ns(&self) -> impl Iterator<Item = f64> {
         let two = two_costs(self.from_a_ns(), self.from_b_ns());
         let one = Some(self.one_way_ns()).filter(|cost| two.is_none() && cost.is_finite());
         two.into_iter().flatten().chain(one)
     }
 
-    /// What is drawn for `a` and `b`, and for `b` and `a`: each way by itself where these are two costs, else [`Self::one_way_ns`].
+    /// Returns the values to draw for `a` and `b`, and for `b` and `a`: each way by itself if these are two costs, else
+    /// [`Self::one_way_ns`].
     pub fn drawn_ns(&self) -> [f64; 2] {
         match two_costs(self.from_a_ns(), self.from_b_ns()) {
             Some(_) => [self.from_a_ns(), self.from_b_ns()],
@@ -110,7 +115,8 @@ impl Pair {
         }
     }
 
-    /// The pair's cost, one way, in nanoseconds: the mean of both ways, or the one that was visited; not a number without a visit.
+    /// Returns the pair's cost, one way, in nanoseconds: the mean of both ways, or the visited one; NaN without a
+    /// visit.
     pub fn one_way_ns(&self) -> f64 {
         match (self.from_a_ns(), self.from_b_ns()) {
             (there, back) if back.is_nan() => there,
@@ -119,12 +125,13 @@ impl Pair {
         }
     }
 
-    /// All visits, those that `b` began last.
+    /// Returns all visits, those begun by `b` last.
     pub fn all_visits_ns(&self) -> Vec<f64> {
         [self.visits_ns(), self.back_ns()].concat()
     }
 
-    /// A cost for each turn, in order of time: the visit that `a` began, or, where both sides took turns, the mean of one from each.
+    /// Returns a cost for each turn, in order of time: the visit begun by `a`, or, if both sides took turns, the mean
+    /// of one from each.
     pub fn in_turn_ns(&self) -> Vec<f64> {
         if self.back_ns().is_empty() {
             return self.visits_ns().to_vec();
@@ -132,12 +139,12 @@ impl Pair {
         self.visits_ns().iter().zip(self.back_ns()).map(|(there, back)| f64::midpoint(*there, *back)).collect()
     }
 
-    /// The median over the visits that `a` began, with the memory on its node; not a number without one.
+    /// Returns the median over the visits begun by `a`, with the memory on its node; NaN without one.
     pub fn from_a_ns(&self) -> f64 {
         median(self.visits_ns())
     }
 
-    /// The same for `b`.
+    /// Returns the same for `b`.
     pub fn from_b_ns(&self) -> f64 {
         median(self.back_ns())
     }

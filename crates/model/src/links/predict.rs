@@ -1,9 +1,10 @@
-//! What pairs cost that were not measured, from those that were.
+//! Prediction of the costs of unmeasured pairs from measured ones.
 //!
-//! The logarithm of a cost is that of its block (pairs of cores that the topology makes equal) and a little for each of the two cores:
-//! how far a core is from its cache's way out. Both are shrunk (the block towards the others of its relation in its packages, the core
-//! towards nothing) by how few measurements speak of them and how much they differ at all, as in Searle, Casella and McCulloch, "Variance Components" (1992), chapter 7; what lies far from all others counts
-//! no more than what lies three deviations away (Huber 1964).
+//! The logarithm of a cost is that of its block (pairs of cores that are equal in the topology) plus an offset for each
+//! of the two cores. The offset is the core's distance from its cache's way out. Both are shrunk: the block towards the
+//! others of its relation in its packages, the core towards zero. Fewer measurements and a smaller variation shrink
+//! more, as in Searle, Casella and McCulloch, "Variance Components" (1992), chapter 7. Outliers count as much as values
+//! three deviations away (Huber 1964).
 
 use std::collections::BTreeMap;
 
@@ -11,12 +12,12 @@ use super::structure::{Block, Family, Structure};
 use super::{Matrix, Relation};
 use crate::stats::order::{deviation, median};
 
-/// Turns of fitting blocks and cores in turn; both change by less than a tenth of a percent long before.
+/// Alternations of fitting blocks and cores; the changes fall below a tenth of a percent long before.
 const TURNS: usize = 12;
-/// What lies farther out than this many deviations is drawn in.
+/// Number of deviations at which outliers are clamped.
 const FAR_OUT: f64 = 3.0;
 
-/// The dearer way is the same one in this share of a block's pairs, or it is not known which it is.
+/// Minimum share of a block's pairs in which the same way is the dearer one; otherwise the dearer way is unknown.
 const ONE_WAY: f64 = 0.9;
 
 /// Costs for every pair of a structure.
@@ -64,7 +65,7 @@ impl<'a> Predictor<'a> {
         fit
     }
 
-    /// The cost of a pair of places in nanoseconds; not a number where nothing like it was measured.
+    /// Returns the cost of a pair of places in nanoseconds; NaN if nothing like it was measured.
     pub fn cost(&self, i: usize, j: usize) -> f64 {
         let (a, b) = (self.structure.core(i), self.structure.core(j));
         if a != b
@@ -75,7 +76,7 @@ impl<'a> Predictor<'a> {
         self.modelled(i, j)
     }
 
-    /// The same from the model alone.
+    /// Returns the same from the model alone.
     pub(super) fn modelled(&self, i: usize, j: usize) -> f64 {
         let block = self.structure.block(i, j);
         let known = self.blocks.get(&block).or_else(|| self.families.get(&block.family()));
@@ -84,7 +85,7 @@ impl<'a> Predictor<'a> {
         })
     }
 
-    /// All costs: the measured where there are any, the others predicted.
+    /// Returns all costs: measured ones if available, the others predicted.
     pub fn filled(&self, measured: &Matrix) -> Matrix {
         let mut filled = measured.clone();
         for i in 0..measured.len() {
@@ -138,16 +139,16 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// Predictions by way where pairs have two costs: the mean of 20 and 200 is that of neither way. In a block most of whose measured pairs have
-/// two costs, and the same way is the dearer one, each way is predicted by how much dearer it is, typically; where it is now this way and now
-/// the other, nothing is predicted.
+/// Splits predictions by way in blocks with two costs, since the mean of 20 and 200 is the cost of neither way. If most
+/// measured pairs of a block have two costs, and the same way is the dearer one, each way is predicted with the typical
+/// ratio. If the dearer way varies, there is no prediction.
 pub(super) fn by_way(structure: &Structure, measured: &Matrix, mut filled: Matrix) -> Matrix {
     // From the lower cache to the higher, so that a block has one way.
     let turned = |i: usize, j: usize| {
         let cache = |place| structure.cache(structure.core(place));
         if (cache(j), j) < (cache(i), i) { (j, i) } else { (i, j) }
     };
-    // How many pairs, and the logarithms of ratios of those with two costs.
+    // The number of pairs, and the logarithms of ratios of those with two costs.
     let mut blocks = BTreeMap::<Block, (usize, Vec<f64>)>::new();
     for (i, j, _) in measured.known() {
         let (from, to) = turned(i, j);
@@ -176,11 +177,11 @@ pub(super) fn by_way(structure: &Structure, measured: &Matrix, mut filled: Matri
     filled
 }
 
-/// How far means of few values are drawn towards the mean of all.
+/// Shrinkage of means of few values towards the mean of all.
 #[derive(Clone, Copy, Debug)]
 struct Shrinkage {
     mean: f64,
-    /// The mean counts as so many values: the variance within against that between.
+    /// Weight of the overall mean, in values: the variance within over that between.
     weight: f64,
 }
 
@@ -197,13 +198,13 @@ impl Shrinkage {
                 sum / (values.len() - 1) as f64
             })
             .collect();
-        // Mean squares for both: where a few blocks differ much, nothing is drawn to the others.
+        // Both are mean squares: if a few blocks differ much, there is no shrinkage.
         let within = if within.is_empty() { 0.0 } else { within.iter().sum::<f64>() / within.len() as f64 };
         let count = means.len() as f64;
         let spread = means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
         let typical = groups.iter().map(|values| 1.0 / values.len() as f64).sum::<f64>() / count;
         let between = spread - within * typical;
-        // Where the means differ by no more than chance, they are all one.
+        // If the means differ by no more than chance, they are all one.
         let weight = if between > 0.0 { within / between } else { f64::MAX };
         Self { mean, weight }
     }
@@ -215,7 +216,7 @@ impl Shrinkage {
     }
 }
 
-/// The mean of values of which those far out are drawn in.
+/// Returns the mean with outliers clamped.
 fn robust_mean(values: &[f64]) -> f64 {
     let middle = median(values);
     let limit = FAR_OUT * deviation(values);

@@ -1,5 +1,5 @@
-//! Pairs as JSON: a row for each first cpu, in which the second ones are a cpu list, so that a map of millions of pairs is hardly
-//! larger than its numbers.
+//! Pairs as JSON: a row for each first cpu, with the second ones as a cpu list, so that a map of millions of pairs is
+//! hardly larger than its numbers.
 
 use std::fmt;
 
@@ -11,16 +11,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Pair;
 use super::map::{MOST_BYTES, Series};
 
-/// Pairs that have their lower cpu in common.
+/// Pairs with the same lower cpu.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct Row {
     /// The lower cpu of all these pairs.
     a: u32,
-    /// The higher cpus, one for each pair. A number, as older corewises wrote it, is one pair, whose visits are the whole list.
+    /// The higher cpus, one for each pair. A number, as written by older versions of corewise, is one pair; its visits
+    /// are the whole list.
     b: Others,
-    /// For each pair the visits that `a` began, in order of time, in nanoseconds: a number, or a list where there are none or several.
+    /// For each pair the visits begun by `a`, in order of time, in nanoseconds: a number, or a list unless there is
+    /// exactly one.
     visits_ns: Vec<Listed>,
-    /// The same for the visits that the other cpu began; absent where there are none in the whole row.
+    /// The same for the visits begun by the other cpu; absent if the whole row has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     back_ns: Vec<Listed>,
 }
@@ -53,7 +55,7 @@ impl Listed {
 }
 
 impl Row {
-    /// The row of pairs of one cpu in rising order.
+    /// Creates the row of pairs of one cpu in rising order.
     fn of(pairs: &[Pair]) -> Self {
         let has_back = pairs.iter().any(|pair| !pair.back_ns().is_empty());
         let back_ns = pairs.iter().filter(|_| has_back).map(|pair| Listed::of(pair.back_ns()));
@@ -65,7 +67,7 @@ impl Row {
         }
     }
 
-    /// Adds the pairs to others; says what is wrong with the row.
+    /// Adds the pairs to others; the error describes an invalid row.
     fn unfold(self, pairs: &mut Vec<Pair>) -> Result<(), &'static str> {
         let Self { a, b, visits_ns, back_ns } = self;
         let others = match b {
@@ -88,7 +90,7 @@ impl Row {
     }
 }
 
-/// Writes pairs; those of one cpu that follow each other in rising order are a row.
+/// Writes pairs; consecutive pairs of one cpu in rising order form a row.
 pub(super) fn serialize<S: Serializer>(pairs: &[Pair], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(pairs.chunk_by(|one, next| one.a == next.a && one.b < next.b).map(Row::of))
 }
@@ -113,7 +115,7 @@ fn bytes(pairs: &[Pair]) -> usize {
     pairs.iter().map(|pair| Pair::bytes(pair.visits_ns().len(), pair.back_ns().len())).sum()
 }
 
-/// A list of which each element, as it is written, becomes some more, and of which what was added is weighed at once.
+/// A list of elements that each unfold into several; the memory of each addition is checked at once.
 struct Weighed<W, T> {
     unfold: fn(W, &mut Vec<T>) -> Result<(), &'static str>,
     bytes: fn(&[T]) -> usize,

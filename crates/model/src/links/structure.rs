@@ -1,4 +1,5 @@
-//! What is known of the cpus of a map before anything is measured: which share a core, a cluster, a last-level cache, a die, a node, a package.
+//! Known structure of a map's cpus before any measurement: shared cores, clusters, last-level caches, dies, nodes,
+//! packages.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use corewise_machine::{CpuSet, Level, Machine};
 
 use super::{Relation, Relations};
 
-/// The cpus of a map by their places, with what is told of them.
+/// The cpus of a map by their places, with their known structure.
 #[derive(Clone, Debug)]
 pub struct Structure {
     /// The cpus in the order of their places.
@@ -15,16 +16,16 @@ pub struct Structure {
     pub cores: Vec<Vec<usize>>,
     /// The core of each place.
     core_of: Vec<usize>,
-    /// The last-level cache of each core; all in one where nothing is told.
+    /// The last-level cache of each core; one for all if unknown.
     cache_of: Vec<usize>,
     package_of: Vec<usize>,
     relations: Option<Relations>,
 }
 
-/// Pairs of cores that the topology makes equal.
+/// Pairs of cores that are equal in the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Block {
-    /// How near they are.
+    /// Their relation.
     pub relation: Relation,
     /// The last-level caches of the two, the lower first.
     pub caches: [usize; 2],
@@ -32,14 +33,14 @@ pub struct Block {
     pub packages: [usize; 2],
 }
 
-/// How near two cpus are, as roughly as errors are told apart: near pairs are few on any machine.
+/// Coarse distance of two cpus, by which errors are reported: near pairs are few on any machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Nearness {
-    /// Of one core.
+    /// On one core.
     Core,
     /// On one last-level cache.
     Cache,
-    /// On different ones.
+    /// On different last-level caches.
     Across,
 }
 
@@ -47,20 +48,20 @@ pub enum Nearness {
 pub type Family = (Relation, [usize; 2]);
 
 impl Block {
-    /// The blocks that it is one of.
+    /// Returns the family that it belongs to.
     pub fn family(&self) -> Family {
         (self.relation, self.packages)
     }
 }
 
 impl Structure {
-    /// What a machine tells of some cpus; without one every cpu is a core of its own, and all are alike.
+    /// Reads the structure of some cpus from a machine; without one every cpu is a core of its own, and all are alike.
     pub fn new(machine: Option<&Machine>, cpus: &CpuSet) -> Self {
         let list: Vec<u32> = cpus.iter().collect();
         let core = |cpu: u32| machine.and_then(|machine| machine.index_of(Level::Core, cpu));
         let mut by_core = BTreeMap::<_, Vec<usize>>::new();
         for (place, &cpu) in list.iter().enumerate() {
-            // A cpu of which nothing is told is a core of its own.
+            // A cpu of unknown core is a core of its own.
             let key = core(cpu).map_or((1, place), |core| (0, core));
             by_core.entry(key).or_default().push(place);
         }
@@ -77,27 +78,27 @@ impl Structure {
         Self { cpus: list, cores, core_of, cache_of, package_of, relations }
     }
 
-    /// Whether a machine reports who belongs together.
+    /// Returns true if a machine reports the structure.
     pub fn is_named(&self) -> bool {
         self.relations.is_some()
     }
 
-    /// The core of a place.
+    /// Returns the core of a place.
     pub fn core(&self, place: usize) -> usize {
         self.core_of[place]
     }
 
-    /// The last-level cache of a core.
+    /// Returns the last-level cache of a core.
     pub fn cache(&self, core: usize) -> usize {
         self.cache_of[core]
     }
 
-    /// How many last-level caches there are.
+    /// Returns the number of last-level caches.
     pub fn caches(&self) -> usize {
         self.cache_of.iter().collect::<std::collections::BTreeSet<_>>().len()
     }
 
-    /// Divides what shares a cache into groups: cores, and the group of each. Whether that changed anything.
+    /// Divides a cache into groups, given cores with the group of each. Returns true if that changed anything.
     pub fn divide(&mut self, groups: &[(usize, usize)]) -> bool {
         let next = self.cache_of.iter().max().map_or(0, |last| last + 1);
         let before = self.caches();
@@ -107,19 +108,19 @@ impl Structure {
         self.caches() > before
     }
 
-    /// The cores of a cache.
+    /// Returns the cores of a cache.
     pub fn cores_of(&self, cache: usize) -> Vec<usize> {
         (0..self.cores.len()).filter(|&core| self.cache_of[core] == cache).collect()
     }
 
-    /// Tells which cpus share a cache, where the machine did not, or told wrong.
+    /// Sets groups as caches, if the machine reported none or wrong ones.
     pub fn tell_groups(&mut self, groups: &[CpuSet]) {
         let first = |places: &Vec<usize>| self.cpus[places[0]];
         let group = |cpu: u32| groups.iter().position(|group| group.contains(cpu)).unwrap_or(groups.len());
         self.cache_of = self.cores.iter().map(|places| group(first(places))).collect();
     }
 
-    /// The cpus of each cache, as far as the map's cpus go.
+    /// Returns the cpus of each cache, as far as they are in the map.
     pub fn caches_as_sets(&self) -> Vec<CpuSet> {
         let mut sets = BTreeMap::<usize, CpuSet>::new();
         for (core, places) in self.cores.iter().enumerate() {
@@ -128,7 +129,7 @@ impl Structure {
         sets.into_values().collect()
     }
 
-    /// The relation of two places.
+    /// Returns the relation of two places.
     pub fn relation(&self, i: usize, j: usize) -> Relation {
         if self.core_of[i] == self.core_of[j] {
             return Relation::SameCore;
@@ -136,7 +137,7 @@ impl Structure {
         let told = self.relations.as_ref().and_then(|relations| relations.of(self.cpus[i], self.cpus[j]));
         let is_same = self.cache_of[self.core_of[i]] == self.cache_of[self.core_of[j]];
         match told {
-            // What a search divided is not as near as it was told to be.
+            // Groups divided by a search are farther apart than the topology reports.
             Some(Relation::SameCluster | Relation::SameLlc | Relation::SameLlcOtherNode) | None if !is_same => {
                 Relation::OtherLlc
             }
@@ -144,14 +145,14 @@ impl Structure {
         }
     }
 
-    /// The block of two places.
+    /// Returns the block of two places.
     pub fn block(&self, i: usize, j: usize) -> Block {
         let (a, b) = (self.core_of[i], self.core_of[j]);
         let both = |of: &[usize]| [of[a].min(of[b]), of[a].max(of[b])];
         Block { relation: self.relation(i, j), caches: both(&self.cache_of), packages: both(&self.package_of) }
     }
 
-    /// How near two places are.
+    /// Returns the coarse distance of two places.
     pub fn nearness(&self, i: usize, j: usize) -> Nearness {
         let (a, b) = (self.core_of[i], self.core_of[j]);
         match () {
@@ -161,7 +162,7 @@ impl Structure {
         }
     }
 
-    /// Places with the first cpu of each core.
+    /// Returns the places of the first cpu of each core.
     pub fn first_of_cores(&self) -> Vec<usize> {
         self.cores.iter().map(|places| places[0]).collect()
     }

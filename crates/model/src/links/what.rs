@@ -1,4 +1,4 @@
-//! What can be measured between two cpus: the kinds of talk, and what one number of each means.
+//! Kinds of communication that can be measured between two cpus, with the meaning of their numbers.
 
 use corewise_machine::ring::Slots;
 use schemars::JsonSchema;
@@ -7,45 +7,46 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a message of the channel and the queue kinds.
 pub const MESSAGE_BYTES: u32 = 8;
 
-/// A way in which two threads talk. Every number is nanoseconds, the median over short samples; in each visit the *first* cpu owns
-/// the memory (fresh pages on its node), begins, and takes the time, and the *second* answers.
+/// A way in which two threads communicate. Every number is nanoseconds, the median over short samples; in each visit
+/// the *first* cpu owns the memory (fresh pages on its node), begins, and takes the time, and the *second* answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum What {
-    /// Half of a round trip by compare-and-swap on one line, without a load before it and without a pause: what
-    /// `core-to-core-latency` and `c2clat -w` measure.
+    /// Half of a round trip by compare-and-swap on one line, without a load before it and without a pause, as in
+    /// `core-to-core-latency` and `c2clat -w`.
     #[default]
     Cas,
-    /// Half of a round trip over two lines, each written by one side (release) and read by the other (acquire): what `c2clat` measures.
+    /// Half of a round trip over two lines, each written by one side (release) and read by the other (acquire), as in
+    /// `c2clat`.
     Store,
-    /// From the sender's reading of the clock to the receiver's, for a message that lies in a line. Needs clocks that agree, which is
-    /// checked; what reading the clock costs is part of it.
+    /// Time from the sender's reading of the clock to the receiver's, for a message that lies in a line. Needs clocks
+    /// that agree, which is checked; the cost of reading the clock is included.
     Oneway,
     /// One block written by the first and read by the second, a block at a time in turn; the time of one block.
     Bandwidth {
         /// The size of a block.
         block_bytes: u32,
     },
-    /// One send through a channel of crossbeam-channel, the receiver taking as fast as it can; both block (sleep) where
-    /// it is full or empty, as they do in programs. The mean over some milliseconds, since the cost of a channel varies
+    /// One send through a channel of crossbeam-channel, the receiver taking at full speed; both block (sleep) when it
+    /// is full or empty, as they do in programs. The mean over some milliseconds, since the cost of a channel varies
     /// over time.
     Channel {
-        /// How many messages it holds; absent where it has no bound.
+        /// Its capacity in messages; absent if it is unbounded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bound: Option<u32>,
     },
     /// One send through a ring with one sender and one receiver, both spinning.
     Queue {
-        /// How its slots lie.
+        /// Layout of its slots.
         slots: Slots,
     },
-    /// From the write and the futex(2) wake of a sleeping thread to its answer's arrival at the waker, which sleeps likewise, halved:
-    /// a wake-up, the way out of sleep included.
+    /// Half of the time from the futex(2) wake of a sleeping thread, with the write before it, to the arrival of its
+    /// answer at the waker, which also sleeps. It is the time of a wake-up, including the way out of sleep.
     Wakeup,
 }
 
 impl What {
-    /// The word on the command line; several of one kind (block sizes) share it.
+    /// Returns the word on the command line; several of one kind (block sizes) share it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Cas => "cas",
@@ -58,7 +59,7 @@ impl What {
         }
     }
 
-    /// What a person calls it: "channel of 64", "bandwidth, blocks of 64 KiB".
+    /// Returns the name for people: "channel of 64", "blocks of 64 KiB".
     pub fn words(self) -> String {
         match self {
             Self::Cas => "compare-and-swap".into(),
@@ -78,7 +79,7 @@ impl What {
         }
     }
 
-    /// What one number is the time of: "one way", "a send", "a block", "a wake-up".
+    /// Returns the unit of work that one number times: "one way", "a send", "a block", "a wake-up".
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Cas | Self::Store | Self::Oneway => "one way",
@@ -88,7 +89,7 @@ impl What {
         }
     }
 
-    /// The bytes that are moved in the time of one number, where it makes sense to ask.
+    /// Returns the bytes moved in the time of one number; `None` for kinds without a throughput.
     pub const fn bytes(self) -> Option<u32> {
         match self {
             Self::Bandwidth { block_bytes } => Some(block_bytes),
@@ -97,7 +98,7 @@ impl What {
         }
     }
 
-    /// Megabytes (10^6) a second that a time per number stands for.
+    /// Converts a time per number to megabytes (10^6) per second.
     pub fn megabytes_per_s(self, nanoseconds: f64) -> Option<f64> {
         self.bytes().map(|bytes| f64::from(bytes) / nanoseconds * 1e3)
     }

@@ -1,4 +1,4 @@
-//! What changed between two maps of memory of one machine.
+//! Changes between two memory maps of one machine.
 
 use corewise_machine::CpuSet;
 use schemars::JsonSchema;
@@ -9,29 +9,29 @@ use super::conclude::{Cost, MemoryConclusions, conclude};
 use super::estimate::Estimate;
 use crate::finding::Effect;
 
-/// Smaller changes than this are none.
+/// Smallest ratio that counts as a change.
 const MARGIN: f64 = 1.05;
 
-/// One number of both maps.
+/// A number in both maps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryChange {
-    /// What it is: "latency of node 1", "read of node 0 by one core".
+    /// Name of the number: "latency of node 1", "read of node 0 by one core".
     pub what: String,
-    /// The cpus that pay.
+    /// The cpus with this cost.
     pub cpus: CpuSet,
     /// Its unit: "ns", "GB/s".
     pub unit: String,
-    /// In the earlier map.
+    /// Value in the earlier map.
     pub before: Estimate,
-    /// In the later map.
+    /// Value in the later map.
     pub after: Estimate,
-    /// The later against the earlier.
+    /// Ratio of the later to the earlier value.
     pub effect: Effect,
-    /// Whether the interval of the ratio lies completely beyond 5 %.
+    /// True if the interval of the ratio lies completely beyond 5 %.
     pub is_change: bool,
 }
 
-/// Every number that both have.
+/// Compares every number that both maps have.
 pub fn compare(before: &MemoryMap, after: &MemoryMap) -> Vec<MemoryChange> {
     let (earlier, later) = (conclude(before), conclude(after));
     let same = |cost: &Cost| {
@@ -56,7 +56,7 @@ pub fn compare(before: &MemoryMap, after: &MemoryMap) -> Vec<MemoryChange> {
     changes
 }
 
-/// Levels that both have at the same place.
+/// Compares levels that both have at the same place.
 fn levels(earlier: &MemoryConclusions, later: &MemoryConclusions) -> Vec<MemoryChange> {
     let mut changes = Vec::new();
     for before in &earlier.levels {

@@ -1,4 +1,5 @@
-//! What a map of memory shows: levels, what each group of cpus pays for each node, how much load a node takes, and what that means.
+//! Conclusions from a memory map: levels, costs of each node for each group of cpus, load capacity of each node,
+//! findings.
 
 mod findings;
 
@@ -15,27 +16,27 @@ use crate::finding::Finding;
 use crate::links::conclude::HeldOut;
 use crate::stats::order::median;
 
-/// Under load a load costs this much more than without: the knee.
+/// Ratio of a load's cost under load to that without at the knee.
 const KNEE: f64 = 1.5;
 
-/// What was concluded from a map of memory.
+/// Conclusions from a memory map.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MemoryConclusions {
     /// The levels that each staircase shows.
     pub levels: Vec<CpuLevels>,
-    /// What each group of cpus pays for each node, those that are predicted too.
+    /// Costs of each node for each group of cpus, including predicted ones.
     pub costs: Vec<Cost>,
-    /// How wrong predictions are; absent where nothing is predicted.
+    /// Error of predictions; absent if nothing is predicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
-    /// How much load each node takes.
+    /// Load curve of each node.
     pub loads: Vec<Load>,
-    /// Whether the buffers were too small to be memory alone: latencies and bandwidths are those of caches in part.
+    /// True if the buffers were too small to be memory alone: latencies and bandwidths partly measure caches.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cache: bool,
-    /// What it means, weightiest first.
+    /// Findings, most important first.
     pub findings: Vec<Finding>,
-    /// What was tested and found not to differ, one sentence each.
+    /// Tests that found no difference, one sentence each.
     pub no_difference: Vec<String>,
 }
 
@@ -46,60 +47,60 @@ pub struct CpuLevels {
     pub cpu: u32,
     /// The cpus that are like it: of its kind, with a last-level cache of that size.
     pub alike: CpuSet,
-    /// Nearest first.
+    /// The levels, nearest first.
     pub levels: Vec<Level>,
 }
 
-/// What a group of cpus pays for a node.
+/// Costs of a node for a group of cpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// The cpus.
     pub initiator: CpuSet,
-    /// The node that they are on; absent where the system does not say.
+    /// The node that they are on; absent if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_node: Option<u32>,
-    /// The node whose memory it is.
+    /// The node with the memory.
     pub node: u32,
     /// The distance that the system reports; 10 is the own node.
     pub distance: u32,
-    /// Whether no other node's memory is nearer by that distance.
+    /// True if no other node's memory is nearer by that distance.
     pub is_nearest: bool,
-    /// Latency in huge pages, in nanoseconds; absent where nothing is known.
+    /// Latency in huge pages, in nanoseconds; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_ns: Option<Estimate>,
     /// Latency in the smallest pages, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub small_ns: Option<Estimate>,
-    /// Whether it was not measured: the median of the measured cells of the same distance.
+    /// True if it was predicted: the median of the measured cells of the same distance.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub predicted: bool,
-    /// Streams.
+    /// Streaming bandwidths.
     pub streams: Vec<Stream>,
 }
 
-/// How fast cpus stream.
+/// Streaming bandwidth of some cpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stream {
-    /// What they do.
+    /// The operation.
     pub operation: Operation,
     /// The cpus.
     pub cpus: CpuSet,
-    /// Gigabytes (1e9) a second of all together.
+    /// Total bandwidth of all cpus, in gigabytes (1e9) per second.
     pub gb_s: Estimate,
 }
 
 /// Latency under load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
-    /// The cpu whose loads are timed.
+    /// The cpu with the timed loads.
     pub cpu: u32,
     /// The node.
     pub node: u32,
     /// The cpus that load it.
     pub loaders: CpuSet,
-    /// By rising load; the first is without.
+    /// By rising load; the first is without load.
     pub points: Vec<LoadPoint>,
-    /// The first point at which a load costs at least 1.5 times what it costs without load, interval and all.
+    /// Index of the first point at which a load costs at least 1.5 times as much as without load, intervals included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<usize>,
 }
@@ -107,13 +108,13 @@ pub struct Load {
 /// One load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadPoint {
-    /// What the loaders read, in gigabytes a second.
+    /// Read bandwidth of the loaders, in gigabytes per second.
     pub gb_s: f64,
-    /// What a load costs meanwhile, in nanoseconds.
+    /// Time of a load meanwhile, in nanoseconds.
     pub ns: Estimate,
 }
 
-/// Computes what a map shows.
+/// Draws the conclusions from a map.
 pub fn conclude(map: &MemoryMap) -> MemoryConclusions {
     let plan = Plan::new(&map.machine, &map.cpus, map.buffer_bytes, 0);
     let (costs, held_out) = costs(map, &plan);
@@ -140,7 +141,8 @@ fn cpu_levels(map: &MemoryMap, plan: &Plan, staircase: &super::Staircase) -> Cpu
     CpuLevels { cpu, alike: all.iter().filter(is_like).collect(), levels: levels(staircase) }
 }
 
-/// All costs, measured or predicted, and how wrong predictions are: each measured cell against the median of the others of its distance.
+/// Returns all costs, measured or predicted, and the error of predictions: each measured cell against the median of the
+/// others of its distance.
 fn costs(map: &MemoryMap, plan: &Plan) -> (Vec<Cost>, Option<HeldOut>) {
     let mut costs: Vec<Cost> = Vec::new();
     for initiator in &plan.initiators {
@@ -201,7 +203,7 @@ fn load(curve: &Curve) -> Option<Load> {
 }
 
 impl MemoryConclusions {
-    /// What memory costs, for the planner and the placement language: predicted costs too.
+    /// Returns costs of memory for the planner and the placement language, including predicted ones.
     pub fn memory_costs(&self) -> Vec<MemoryCost> {
         let cost = |cost: &Cost| {
             let ns = cost.huge_ns?.median.round() as u64;
@@ -212,12 +214,12 @@ impl MemoryConclusions {
 }
 
 impl Cost {
-    /// How fast these cpus do this with this memory.
+    /// Returns the stream of an operation by cpus that `cpus` accepts.
     pub fn stream(&self, operation: Operation, cpus: impl Fn(&CpuSet) -> bool) -> Option<&Stream> {
         self.streams.iter().find(|stream| stream.operation == operation && cpus(&stream.cpus))
     }
 
-    /// What most of its cpus do together: the largest set.
+    /// Returns the stream of an operation by the largest set of cpus.
     pub fn together(&self, operation: Operation) -> Option<&Stream> {
         self.streams.iter().filter(|stream| stream.operation == operation).max_by_key(|stream| stream.cpus.len())
     }

@@ -1,5 +1,5 @@
-//! A machine that is only described, as one to measure: what each visit would see there. The figures are made up from the topology; they are
-//! for trying out what is chosen, found and drawn, and say nothing of a real machine.
+//! Simulated visits of a described machine. The figures are made up from the topology: they serve to try out planning,
+//! findings and drawing, and say nothing of a real machine.
 
 use std::time::Duration;
 
@@ -9,22 +9,23 @@ use corewise_machine::{CpuSet, Machine};
 use super::plan::{Seen, Visit, distance};
 use super::{Operation, Pages};
 
-/// A clock rate for all cores, and what of it those have whose last-level cache is larger than others'.
+/// Clock rate of all cores; the next is the factor for cores with a larger last-level cache than others.
 const GIGAHERTZ: f64 = 4.0;
 const CLOCK_OF_LARGER: f64 = 0.92;
-/// The time of a load by the level of cache: the first, the second, the third and beyond.
+/// Time of a load by the level of cache: the first, the second, the third and beyond.
 const CACHES_NS: [f64; 3] = [1.0, 3.5, 12.0];
-/// The time of a load from the own node.
+/// Time of a load from the own node.
 const LOCAL_NS: f64 = 90.0;
-/// What small pages cost besides.
+/// Factor for small pages.
 const SMALL_PAGES: f64 = 1.25;
-/// What a core streams from the own node, all cores of a last-level cache, and all of a node, in gigabytes a second.
+/// Streaming bandwidth from the own node of a core, of all cores of a last-level cache, and of a node, in gigabytes per
+/// second.
 const CORE_GB_S: f64 = 14.0;
 const LLC_GB_S: f64 = 36.0;
 const NODE_GB_S: f64 = 48.0;
-/// Visits differ by so much.
+/// Relative standard deviation between visits.
 const NOISE: f64 = 0.015;
-/// Pairs of a cpu and a node at the same distance differ by so much, always the same for each pair.
+/// Relative standard deviation between pairs of a cpu and a node at the same distance, constant for each pair.
 const PAIRS: f64 = 0.02;
 /// The block after which a loader waits.
 const BLOCK_BYTES: f64 = 65_536.0;
@@ -34,23 +35,23 @@ const BLOCK_BYTES: f64 = 65_536.0;
 pub struct Described {
     machine: Machine,
     random: Random,
-    /// How long a visit takes.
+    /// Duration of a visit.
     visit: Duration,
     elapsed: Duration,
 }
 
 impl Described {
-    /// The machine, whose visits take so long each.
+    /// Creates a machine with visits of this length.
     pub fn new(machine: Machine, visit: Duration, seed: u64) -> Self {
         Self { machine, random: Random::new(seed), visit, elapsed: Duration::ZERO }
     }
 
-    /// How long all visits so far would have taken.
+    /// Returns the simulated duration of all visits.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }
 
-    /// Makes a visit.
+    /// Simulates a visit.
     pub fn visit(&mut self, visit: &Visit) -> Seen {
         self.elapsed += self.visit;
         let noise = 1.0 + NOISE * self.random.normal();
@@ -70,7 +71,7 @@ impl Described {
         self.machine.nodes.iter().find(|node| node.cpus.contains(cpu)).map(|node| node.number)
     }
 
-    /// As much more as the distance is greater: 10 to the own node.
+    /// Returns the factor for the distance of a node: 10 is the own node.
     fn farther(&self, cpu: u32, node: u32) -> f64 {
         f64::from(distance(&self.machine, self.own_node(cpu), node).min(40)) / 10.0
     }
@@ -80,7 +81,7 @@ impl Described {
         LOCAL_NS * self.farther(cpu, node) * (1.0 + PAIRS * of_pair)
     }
 
-    /// The share of the clock rate that a cpu has.
+    /// Returns a cpu's factor of the clock rate.
     fn clock(&self, cpu: u32) -> f64 {
         let own = self.machine.llcs.iter().find(|llc| llc.cpus.contains(cpu)).and_then(|llc| llc.size_bytes);
         let least = self.machine.llcs.iter().filter_map(|llc| llc.size_bytes).min();
@@ -116,7 +117,7 @@ impl Described {
         all.min(NODE_GB_S) * share / farther
     }
 
-    /// A queue: latency rises as the load nears what the node has.
+    /// Simulates a queue: latency rises as the load approaches the node's bandwidth.
     fn loaded(&self, cpu: u32, node: u32, loaders: &CpuSet, pause_ns: Option<u64>) -> (f64, f64) {
         let Some(pause_ns) = pause_ns else { return (self.latency_ns(cpu, node), 0.0) };
         let most = self.bandwidth(loaders, node, Operation::Read);

@@ -1,4 +1,4 @@
-//! A median with its interval, and how many times another it is.
+//! A median with its interval, and ratios of two.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,22 +11,22 @@ use crate::stats::order::{median, median_interval, range};
 pub struct Estimate {
     /// The median over the visits.
     pub median: f64,
-    /// The lower end of its 95 % interval; of fewer than six visits the least.
+    /// The lower end of its 95 % interval; the minimum for fewer than six visits.
     pub low: f64,
-    /// The upper end of its 95 % interval; of fewer than six visits the greatest.
+    /// The upper end of its 95 % interval; the maximum for fewer than six visits.
     pub high: f64,
-    /// How many visits it rests on.
+    /// Number of visits.
     pub visits: u64,
 }
 
 impl Estimate {
-    /// Of visits; absent where there is none.
+    /// Computes the estimate; `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let (low, high) = median_interval(values, CONFIDENCE).unwrap_or_else(|| range(values));
         (!values.is_empty()).then(|| Self { median: median(values), low, high, visits: values.len() as u64 })
     }
 
-    /// How many times another it is. The interval is that of the extremes, wider than 95 % asks for.
+    /// Returns the ratio to another estimate. Its interval is from the extremes of both, wider than 95 % requires.
     pub fn against(&self, other: &Self, quantity: &str, against: &str) -> Effect {
         Effect {
             quantity: quantity.to_owned(),

@@ -1,4 +1,5 @@
-//! hwloc's XML with what was measured as memory attributes: `lstopo --input FILE --memattrs` shows them (format 2.0, hwloc 2.3 and later).
+//! hwloc's XML with measurements as memory attributes: `lstopo --input FILE --memattrs` shows them (format 2.0, hwloc
+//! 2.3 and later).
 
 use std::fmt::Write as _;
 
@@ -6,9 +7,9 @@ use corewise_machine::{CpuSet, Level, Machine};
 
 use super::{MemoryMap, Operation};
 
-/// Of hwloc's attributes: more is better, and each has an initiator.
+/// hwloc's flags for an attribute with initiators of which more is better.
 const HIGHER_WITH_INITIATOR: u32 = 1 | 4;
-/// Less is better, and each has an initiator.
+/// hwloc's flags for an attribute with initiators of which less is better.
 const LOWER_WITH_INITIATOR: u32 = 2 | 4;
 
 /// An object of the tree.
@@ -21,7 +22,7 @@ struct Object {
     children: Vec<Self>,
 }
 
-/// The machine and what was measured of it.
+/// Writes the machine with its measurements.
 pub fn xml(map: &MemoryMap) -> String {
     let machine = &map.machine;
     let all_nodes: CpuSet = machine.nodes.iter().map(|node| node.number).collect();
@@ -48,7 +49,7 @@ pub fn xml(map: &MemoryMap) -> String {
             let within = all.filter(|stream| stream.cpus.is_subset(&cell.initiator));
             let stream = within.max_by_key(|stream| stream.cpus.len())?;
             let gb_s = super::estimate::Estimate::of(&stream.visits_gb_s)?.median;
-            // hwloc counts bandwidth in MiB/s.
+            // hwloc's unit of bandwidth is MiB/s.
             Some((cell.node, &cell.initiator, (gb_s * 1e9 / f64::from(1 << 20)).round() as u64))
         });
         attribute(&mut text, (name, HIGHER_WITH_INITIATOR), &numbers, bandwidth.collect());
@@ -57,7 +58,7 @@ pub fn xml(map: &MemoryMap) -> String {
     text
 }
 
-/// Global numbers of objects: every object has one, and attributes name nodes by theirs.
+/// Global numbers of objects: every object has one, and attributes refer to nodes by theirs.
 struct Numbers {
     next: u64,
     nodes: Vec<(u32, u64)>,
@@ -87,7 +88,7 @@ fn attribute(text: &mut String, (name, flags): (&str, u32), numbers: &Numbers, v
     text.push_str("  </memattr>\n");
 }
 
-/// What the tree is made of, outermost first; nodes make groups where nothing else has their cpus.
+/// Returns the objects of the tree, outermost first; nodes are groups, unless another object has their cpus.
 fn objects(machine: &Machine) -> Vec<Object> {
     let mut all = Vec::new();
     let plain = |kind: &'static str, level: Level| {
@@ -125,8 +126,8 @@ impl Object {
         Self { kind, cpus, os_index: None, more: String::new(), nodes: Vec::new(), children: Vec::new() }
     }
 
-    /// Puts an object into the innermost one that holds its cpus. What cuts across others is left out, as in hwloc; a group that adds nothing
-    /// but its nodes gives them to the object with the same cpus.
+    /// Puts an object into the innermost object with its cpus. Objects that cut across others are left out, as in
+    /// hwloc; a group that adds only its nodes gives them to the object with the same cpus.
     fn insert(&mut self, object: Self) {
         if object.kind == "Group" && object.cpus == self.cpus && self.nodes.is_empty() {
             self.nodes = object.nodes;
@@ -146,7 +147,8 @@ impl Object {
         self.children.sort_by_key(|child| child.cpus.lowest());
     }
 
-    /// The nodes that are local to this object: those inside, or where there are none those of the object around it.
+    /// Returns the nodes that are local to this object: the nodes inside, or without any, the nodes of the object
+    /// around it.
     fn local(&self, outer: &CpuSet) -> CpuSet {
         let mut own = CpuSet::new();
         self.inner_nodes(&mut own);
@@ -191,7 +193,7 @@ fn sets(cpus: &CpuSet, nodes: &CpuSet) -> String {
     format!(" cpuset=\"{cpus}\" complete_cpuset=\"{cpus}\" nodeset=\"{nodes}\" complete_nodeset=\"{nodes}\"")
 }
 
-/// A set as hwloc writes it: words of 32 bits, highest first, with commas between.
+/// Formats a set for hwloc: words of 32 bits, highest first, with commas between.
 fn bitmap(cpus: &CpuSet) -> String {
     let words: Vec<u32> = cpus.words().iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]).collect();
     let last = words.iter().rposition(|word| *word != 0).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What other tools print about memory, as a map: Intel's Memory Latency Checker (nanoseconds and MB/s), `numactl -H` (distances, which are no
-//! nanoseconds).
+//! Output of other memory tools as a map: Intel's Memory Latency Checker (nanoseconds and MB/s), `numactl -H`
+//! (distances, which are not nanoseconds).
 
 use corewise_machine::assemble::assemble;
 use corewise_machine::facts::{CpuFacts, MachineFacts, NodeFacts};
@@ -9,17 +9,17 @@ use super::plan::{Plan, caches_bytes, one_of_each_core};
 use super::{Bandwidth, Cell, MemoryMap, Operation};
 use crate::links::map::{Origin, Provenance};
 
-/// A table of more nodes is none.
+/// Maximum number of nodes in a table.
 const MOST_NODES: usize = 4_096;
 
-/// What a text is, and what it says.
+/// Contents of a text, by tool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Imported {
     /// Intel's Memory Latency Checker: from a node to a node.
     Mlc {
         /// Idle latencies in nanoseconds.
         latencies: Vec<(u32, u32, f64)>,
-        /// Reads of all cpus of a node, in gigabytes (1e9) a second.
+        /// Reads of all cpus of a node, in gigabytes (1e9) per second.
         bandwidths: Vec<(u32, u32, f64)>,
     },
     /// `numactl -H`: a machine with its distances.
@@ -29,7 +29,7 @@ pub enum Imported {
 /// Reads a text of one of the tools.
 ///
 /// # Errors
-/// What is missing, in words that follow the file's name and a colon.
+/// The missing part, in words that follow the file's name and a colon.
 pub fn read(text: &str) -> Result<Imported, String> {
     let lines: Vec<&str> = text.lines().collect();
     if lines.iter().any(|line| line.starts_with("available:") && line.contains("node")) {
@@ -46,7 +46,7 @@ pub fn read(text: &str) -> Result<Imported, String> {
     Ok(Imported::Mlc { latencies, bandwidths })
 }
 
-/// The matrix of the first table behind a line: "Numa node  0  1", then a row for each node.
+/// Returns the matrix of the first table after a title: "Numa node  0  1", then a row for each node.
 fn table_after(lines: &[&str], is_title: impl Fn(&str) -> bool) -> Result<Vec<(u32, u32, f64)>, String> {
     let Some(title) = lines.iter().position(|line| is_title(line)) else { return Ok(Vec::new()) };
     let numbers =
@@ -72,7 +72,7 @@ fn table_after(lines: &[&str], is_title: impl Fn(&str) -> bool) -> Result<Vec<(u
     if found.is_empty() { Err("a table of nodes has no rows".into()) } else { Ok(found) }
 }
 
-/// "node 0 cpus: 0 1", "node 0 size: 24105 MB", and the distances behind "node distances:".
+/// Reads "node 0 cpus: 0 1", "node 0 size: 24105 MB", and the distances after "node distances:".
 fn numactl(lines: &[&str]) -> Result<Machine, String> {
     let mut nodes: Vec<NodeFacts> = Vec::new();
     for line in lines {
@@ -109,10 +109,11 @@ fn numactl(lines: &[&str]) -> Result<Machine, String> {
     Ok(assemble(MachineFacts { cpus, nodes, ..MachineFacts::default() }))
 }
 
-/// A map of what was read. `machine` is that of the numbers; a file of numactl has its own. `file` and `at_unix_ms` are for the record.
+/// Builds a map of the contents. `machine` is the measured machine; a file of numactl has its own. `file` and
+/// `at_unix_ms` are for the record.
 ///
 /// # Errors
-/// Where the machine lacks a node that the file has.
+/// If the machine lacks a node of the file.
 pub fn map(
     imported: Imported,
     machine: Machine,
@@ -178,7 +179,7 @@ pub fn map(
         },
         clock: None,
         cpus: machine.online.clone(),
-        // Another tool chose its buffers: nothing is said of caches.
+        // Another tool chose its buffers: this size avoids a warning about caches.
         buffer_bytes: super::plan::BUFFER_TO_CACHES.saturating_mul(caches_bytes(&machine)),
         caches_bytes: caches_bytes(&machine),
         staircases: Vec::new(),

@@ -1,4 +1,4 @@
-//! The levels that a staircase shows: stretches of sizes over which a load costs the same, each proven to differ from the one before.
+//! Levels of a staircase: ranges of sizes with a constant cost of a load, each proven to differ from the one before.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,31 +7,32 @@ use super::estimate::Estimate;
 use super::{Staircase, Step};
 use crate::stats::order::{apart, median};
 
-/// The medians of one level's sizes differ by no more than this ratio.
+/// Maximum ratio between the medians of one level's sizes.
 const ALIKE: f64 = 1.12;
-/// A level costs at least so many times the one before: below that lie the ends of translation buffers and slopes, which are no levels.
+/// Minimum ratio of a level's cost to that of the one before: smaller steps are the limits of translation buffers, or
+/// slopes.
 const FARTHER: f64 = 1.5;
-/// A level has so many sizes at least: one and a half doublings.
+/// Minimum number of sizes of a level: one and a half doublings.
 const LEAST_SIZES: usize = 3;
 
 /// A level of the memory of one cpu.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
-    /// The smallest working set that was measured of it.
+    /// The smallest measured working set of it.
     pub from_bytes: u64,
-    /// The largest: what it holds lies between this and the next size that was measured.
+    /// The largest measured working set of it: its capacity lies between this and the next measured size.
     pub until_bytes: u64,
     /// The time of a load, in nanoseconds.
     pub ns: Estimate,
-    /// The same in cycles of the core, where its clock rate is known.
+    /// The same in cycles of the core, if its clock rate is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<f64>,
 }
 
-/// The levels of a staircase, nearest first.
+/// Returns the levels of a staircase, nearest first.
 ///
-/// A run of sizes is a level if their medians lie within [`ALIKE`]. Two runs that follow each other are two levels if the 95 % intervals of
-/// their values do not meet and the later costs [`FARTHER`] times as much; otherwise they are one.
+/// A run of sizes is a level if their medians lie within [`ALIKE`]. Two consecutive runs are two levels if the 95 %
+/// intervals of their values do not meet and the later costs [`FARTHER`] times as much; otherwise they are one.
 pub fn levels(staircase: &Staircase) -> Vec<Level> {
     let steps: Vec<&Step> = staircase.steps.iter().filter(|step| !step.visits_ns.is_empty()).collect();
     let mut levels: Vec<(usize, usize)> = Vec::new();
@@ -60,7 +61,7 @@ pub fn levels(staircase: &Staircase) -> Vec<Level> {
     levels.into_iter().map(level).collect()
 }
 
-/// Where the run of sizes that cost the same ends that begins at one.
+/// Returns the end of the run of equal costs that begins at `from`.
 fn run(steps: &[&Step], from: usize) -> usize {
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for (place, step) in steps.iter().enumerate().skip(from) {
@@ -73,7 +74,7 @@ fn run(steps: &[&Step], from: usize) -> usize {
     steps.len()
 }
 
-/// What the sizes of a run cost: of each visit the median over the sizes, so that what disturbs one visit disturbs one value.
+/// Returns the cost of a run: the median over the sizes of each visit, so that a disturbed visit affects one value.
 fn estimate(steps: &[&Step]) -> Estimate {
     let visits = steps.iter().map(|step| step.visits_ns.len()).max().unwrap_or(0);
     let visit = |index: usize| {
@@ -83,7 +84,7 @@ fn estimate(steps: &[&Step]) -> Estimate {
     Estimate::of(&(0..visits).map(visit).collect::<Vec<_>>()).unwrap_or_default()
 }
 
-/// The cycles of a load: of each size by its own clock rate.
+/// Returns the cycles of a load, with each size's own clock rate.
 fn cycles(steps: &[&Step]) -> Option<f64> {
     let known = steps.iter().filter(|step| !step.visits_gigahertz.is_empty());
     let cycles: Vec<f64> = known.map(|step| median(&step.visits_ns) * median(&step.visits_gigahertz)).collect();

@@ -1,4 +1,4 @@
-//! What to visit: which cpu stands for which others, which nodes have memory, which sizes, and how large a buffer has to be.
+//! Plan of the visits: representative cpus, nodes with memory, sizes, and the size of the buffer.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use corewise_machine::{CpuSet, Level, Machine};
 
 use super::{Operation, Pages};
 
-/// A buffer of so many times all last-level caches is memory: at most a quarter of it can lie in them.
+/// Size of the buffer in sizes of all last-level caches: at most a quarter of it can lie in them.
 pub const BUFFER_TO_CACHES: u64 = 4;
-/// Where no cache is reported.
+/// Size of the buffer if no cache is reported, and its minimum.
 const LEAST_BUFFER_BYTES: u64 = 64 << 20;
 /// The smallest working set of a staircase.
 const SMALLEST_BYTES: u64 = 4 << 10;
-/// More cells than this are not all measured: the others are predicted from those of the same distance.
+/// Maximum number of cells that are all measured; with more, some are predicted from others of the same distance.
 pub const MOST_CELLS: usize = 160;
-/// So many cells of each distance are measured then.
+/// Number of measured cells of each distance in that case.
 const CELLS_OF_A_DISTANCE: usize = 24;
-/// How long a loader waits after each block, in nanoseconds, by rising load; the first is no loader at all.
+/// Pauses of a loader after each block, in nanoseconds, by rising load; the first means no loader.
 pub const PAUSES_NS: [Option<u64>; 9] =
     [None, Some(200_000), Some(80_000), Some(40_000), Some(20_000), Some(10_000), Some(5_000), Some(2_000), Some(0)];
 
-/// One thing to measure.
+/// A measurement to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Visit {
     /// Loads of one cpu within a working set, on the memory nearest to it.
@@ -46,7 +46,7 @@ pub enum Visit {
         cpus: CpuSet,
         /// The node.
         node: u32,
-        /// What they do.
+        /// The operation.
         operation: Operation,
     },
     /// Loads of one cpu while others read streams.
@@ -55,15 +55,15 @@ pub enum Visit {
         cpu: u32,
         /// The node.
         node: u32,
-        /// The others.
+        /// The cpus that read.
         loaders: CpuSet,
-        /// How long each waits after a block; absent where they do nothing.
+        /// Pause of each after a block; absent without load.
         pause_ns: Option<u64>,
     },
 }
 
 impl Visit {
-    /// The node whose buffers it needs; working sets have a buffer of their own.
+    /// Returns the node of the buffers that it needs; working sets have a buffer of their own.
     pub const fn node(&self) -> Option<u32> {
         match self {
             Self::Step { .. } => None,
@@ -72,53 +72,53 @@ impl Visit {
     }
 }
 
-/// What a visit saw.
+/// Result of a visit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// The time of a load in nanoseconds, or gigabytes a second.
+    /// The time of a load in nanoseconds, or gigabytes per second.
     pub value: f64,
-    /// What loaders read meanwhile, in gigabytes a second.
+    /// Bandwidth of the loaders meanwhile, in gigabytes per second.
     pub load_gb_s: f64,
-    /// The clock rate of the cpu, where it was looked at.
+    /// The clock rate of the cpu, if it was measured.
     pub gigahertz: Option<f64>,
 }
 
-/// Cpus that pay alike for memory, by the topology.
+/// Cpus with equal costs of memory, by the topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Initiator {
-    /// The cpus: those of a last-level cache on one node, as far as they were asked for.
+    /// The cpus of a last-level cache on one node, as far as they were requested.
     pub cpus: CpuSet,
-    /// The one that measures alone.
+    /// The cpu that measures alone.
     pub cpu: u32,
-    /// The node that they are on; absent where the system does not say.
+    /// The node that they are on; absent if the system does not report it.
     pub node: Option<u32>,
 }
 
-/// Everything that a map visits.
+/// All visits of a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The cpus that staircases are of.
+    /// The cpus with staircases.
     pub staircases: Vec<u32>,
     /// The working sets, rising.
     pub sizes_bytes: Vec<u64>,
-    /// Who pays.
+    /// Groups of cpus with costs to measure.
     pub initiators: Vec<Initiator>,
     /// The nodes with memory that may be used.
     pub nodes: Vec<u32>,
-    /// Which initiators and nodes are measured, as places in the two lists.
+    /// Measured initiators and nodes, as places in the two lists.
     pub cells: Vec<(usize, usize)>,
-    /// The buffer on each node.
+    /// Size of the buffer on each node.
     pub buffer_bytes: u64,
 }
 
 impl Plan {
-    /// What to visit on these cpus of a machine, with a buffer of so many bytes on each node; `seed` chooses the cells of a machine that has
-    /// too many.
+    /// Plans the visits on these cpus of a machine, with a buffer of this size on each node; `seed` chooses the cells
+    /// of a machine that has too many.
     pub fn new(machine: &Machine, cpus: &CpuSet, buffer_bytes: u64, seed: u64) -> Self {
         let initiators = initiators(machine, cpus);
         let nodes: Vec<u32> =
             machine.nodes.iter().filter(|node| machine.has_memory(node)).map(|node| node.number).collect();
-        // A machine that reports no node has one all the same.
+        // A machine that reports no node still has one.
         let nodes = if nodes.is_empty() { vec![0] } else { nodes };
         Self {
             staircases: staircases(machine, &initiators),
@@ -130,13 +130,14 @@ impl Plan {
         }
     }
 
-    /// The node whose memory is nearest to an initiator by the system's distances: its own where that has memory.
+    /// Returns the node with the nearest memory to an initiator by the system's distances: its own if that has memory.
     pub fn nearest(&self, machine: &Machine, initiator: &Initiator) -> u32 {
         let distance = |node: &u32| distance(machine, initiator.node, *node);
         self.nodes.iter().copied().min_by_key(distance).unwrap_or(0)
     }
 
-    /// The streams of an initiator through a node: all of them where the memory is its nearest, and elsewhere reads alone.
+    /// Returns the streams of an initiator through a node: all of them if the memory is its nearest, otherwise only
+    /// reads.
     pub fn streams(&self, machine: &Machine, initiator: &Initiator, node: u32) -> Vec<(Operation, CpuSet)> {
         let (one, cores) = (CpuSet::of(initiator.cpu), one_of_each_core(machine, &initiator.cpus));
         let is_nearest = self.nearest(machine, initiator) == node;
@@ -163,7 +164,7 @@ impl Plan {
         seen
     }
 
-    /// Whose latency is looked at under load, on which node, and who loads it: for each node with memory and two cores.
+    /// Returns the timed cpu, the node, and the loaders of each curve: one for each node with memory and two cores.
     pub fn curves(&self, machine: &Machine) -> Vec<(u32, u32, CpuSet)> {
         let of_node = |node: u32| {
             let near: Vec<&Initiator> =
@@ -178,17 +179,17 @@ impl Plan {
     }
 }
 
-/// All last-level caches of a machine together, as it reports them; 0 where it reports none.
+/// Returns the total size of a machine's last-level caches as reported; 0 if none is.
 pub fn caches_bytes(machine: &Machine) -> u64 {
     machine.llcs.iter().filter_map(|llc| llc.size_bytes).fold(0, u64::saturating_add)
 }
 
-/// The buffer that is memory and no cache.
+/// Returns the size of a buffer that exceeds the caches.
 pub fn buffer_bytes(machine: &Machine) -> u64 {
     BUFFER_TO_CACHES.saturating_mul(caches_bytes(machine)).max(LEAST_BUFFER_BYTES)
 }
 
-/// The distance from a node to another as the system reports it: 10 to itself. Unknown is far.
+/// Returns the distance from a node to another as the system reports it: 10 to itself. Unknown is far.
 pub fn distance(machine: &Machine, from: Option<u32>, to: u32) -> u32 {
     const FAR: u32 = 255;
     let place = |number: u32| machine.nodes.iter().position(|node| node.number == number);
@@ -199,13 +200,13 @@ pub fn distance(machine: &Machine, from: Option<u32>, to: u32) -> u32 {
     known.unwrap_or(if from == Some(to) { 10 } else { FAR })
 }
 
-/// One cpu of each core of a set: the lowest.
+/// Returns one cpu of each core of a set: the lowest.
 pub fn one_of_each_core(machine: &Machine, cpus: &CpuSet) -> CpuSet {
     machine.objects(Level::Core).iter().filter_map(|core| core.intersection(cpus).lowest()).collect()
 }
 
-/// The cpus of each last-level cache, divided by nodes where a cache reaches over several. The second core measures where there is one: the
-/// first cpu of a machine takes most interrupts.
+/// Returns the cpus of each last-level cache, divided by nodes if a cache spans several. The second core measures if
+/// there is one: the first cpu of a machine takes most interrupts.
 fn initiators(machine: &Machine, cpus: &CpuSet) -> Vec<Initiator> {
     let mut initiators = Vec::new();
     for llc in &machine.llcs {
@@ -226,7 +227,7 @@ fn initiator(machine: &Machine, cpus: CpuSet, node: Option<u32>) -> Option<Initi
     Some(Initiator { cpus, cpu, node })
 }
 
-/// A cpu for each kind of core and each size of last-level cache.
+/// Returns a cpu for each kind of core and each size of last-level cache.
 fn staircases(machine: &Machine, initiators: &[Initiator]) -> Vec<u32> {
     let mut alike: BTreeMap<(Option<u64>, Option<usize>), u32> = BTreeMap::new();
     for initiator in initiators {
@@ -247,14 +248,14 @@ fn staircases(machine: &Machine, initiators: &[Initiator]) -> Vec<u32> {
     cpus.iter().collect()
 }
 
-/// Two working sets for each doubling, up to the buffer.
+/// Returns two working sets for each doubling, up to the buffer.
 fn sizes(buffer_bytes: u64) -> Vec<u64> {
     let doublings = std::iter::successors(Some(SMALLEST_BYTES), |bytes| bytes.checked_mul(2));
     let both = doublings.flat_map(|bytes| [bytes, bytes.saturating_add(bytes / 2)]);
     both.take_while(|bytes| *bytes <= buffer_bytes).collect()
 }
 
-/// All cells, or where they are too many the nearest of each initiator and some of each distance.
+/// Returns all cells, or if they are too many some of each distance.
 fn cells(machine: &Machine, initiators: &[Initiator], nodes: &[u32], seed: u64) -> Vec<(usize, usize)> {
     let all: Vec<(usize, usize)> =
         (0..initiators.len()).flat_map(|initiator| (0..nodes.len()).map(move |node| (initiator, node))).collect();

@@ -1,10 +1,10 @@
-//! How probable a sum of Rayleigh statistics is when phases are random.
+//! Probability of a sum of Rayleigh statistics for random phases.
 
-/// The natural logarithm of the probability that the sum of `visits` independent standard exponential numbers is above
-/// `sum`: half of a chi-squared variable with two degrees of freedom a visit.
+/// Returns the natural logarithm of the probability that the sum of `visits` independent standard exponential numbers
+/// is above `sum`: half of a chi-squared variable with two degrees of freedom a visit.
 ///
-/// The closed form for whole degrees, `exp(-z) * (1 + z + z^2 / 2! + … + z^(v - 1) / (v - 1)!)`, summed from its largest
-/// end downwards so that nothing overflows.
+/// The closed form for whole degrees, `exp(-z) * (1 + z + z^2 / 2! + … + z^(v - 1) / (v - 1)!)`, summed from its
+/// largest end downwards so that nothing overflows.
 pub fn log_upper_tail(sum: f64, visits: usize) -> f64 {
     if visits == 0 || sum <= 0.0 {
         return 0.0;
@@ -14,7 +14,7 @@ pub fn log_upper_tail(sum: f64, visits: usize) -> f64 {
         log_last += (sum / power as f64).ln();
         term *= power as f64 / sum;
         total += term;
-        // Below the mean the terms grow; the probability is then near one, and no use.
+        // Below the mean the terms grow; the probability is then near one, and useless.
         if total > 1e200 {
             return 0.0;
         }

@@ -1,44 +1,44 @@
-//! A periodic source in a sentence: how often it strikes, how surely, and what it probably is.
+//! Description of a periodic source in a sentence: its frequency, strength, and probable cause.
 
 use super::Source;
 use crate::stats::order::median;
 
-/// What is known of the machine on which a source was found.
+/// Known facts about the machine of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Surroundings {
-    /// Whether a hypervisor runs this system.
+    /// True if a hypervisor runs this system.
     pub under_hypervisor: bool,
-    /// How often this system's own timer interrupt strikes a second (the kernel's HZ), where known.
+    /// Frequency of this system's own timer interrupt (the kernel's HZ), if known.
     pub own_tick_hz: Option<f64>,
 }
 
 impl Surroundings {
-    /// Those of a machine, from how often its timer was seen to strike a cpu a second.
+    /// Derives the surroundings from the observed timer rates of a machine's cpus.
     pub fn of(under_hypervisor: bool, timer_rates: &[f64]) -> Self {
         let rate = median(timer_rates);
-        // Counts of a visit are a little off: the kernel's rates are few.
+        // Counts of a visit are slightly off; Linux has only a few rates.
         let own_tick_hz = LINUX_TICKS.into_iter().find(|known| (rate / known - 1.0).abs() < 0.1);
         Self { under_hypervisor, own_tick_hz }
     }
 
-    /// Whether something of this frequency is the system's own timer.
+    /// Returns true if a frequency is that of the system's own timer.
     pub fn is_own_tick(&self, hertz: f64) -> bool {
         self.own_tick_hz.is_some_and(|own| is_same(hertz, own))
     }
 }
 
-/// Frequencies that differ by less than this share are one: clocks differ by some parts in a million, and a few pulses tell
-/// a frequency to some parts in a thousand.
+/// Relative difference below which frequencies are equal: clocks differ by some parts in a million, and a few pulses
+/// give a frequency to some parts in a thousand.
 const SAME: f64 = 0.003;
 /// The rates of the timer interrupt that Linux can be built with (`kernel/Kconfig.hz`); FreeBSD and Xen use the first and
 /// the last, too.
 const LINUX_TICKS: [f64; 4] = [100.0, 250.0, 300.0, 1000.0];
-/// The rate of the timer interrupt of Windows where no program asks for a faster one: once in 15.625 ms.
+/// The rate of the timer interrupt of Windows unless a program requests a faster one: once in 15.625 ms.
 const WINDOWS_TICK: f64 = 64.0;
-/// What the kernel does about once a second, on a cpu without other work too.
+/// Rate of the kernel's housekeeping, which also runs on idle cpus.
 const ONCE_A_SECOND: f64 = 1.0;
 
-/// "100.0 Hz, R 0.98: a periodic source outside this system, probably the host's tick".
+/// Describes a source: "100.0 Hz, R 0.98: a periodic source outside this system, probably the host's tick".
 pub fn describe(source: &Source, surroundings: Surroundings) -> String {
     let hertz = source.hertz;
     let frequency = if hertz >= 9.995 { format!("{hertz:.1}") } else { format!("{hertz:.2}") };

@@ -1,51 +1,51 @@
-//! Stalls folded on a period: where in it they gather, how closely, and what period fits them best.
+//! Folding of stalls on a period: the phase at which they gather, how closely, and the best period.
 
 use std::f64::consts::TAU;
 
 use super::track::Track;
 use crate::stats::order::median;
 
-/// At most this much of a period, before and after its phase, is on it: taking more out would leave a gap that is
-/// periodic itself.
+/// Maximum distance from the phase that counts as on it, in periods: excluding more would leave a gap that is periodic
+/// itself.
 const WIDEST_HALF_WINDOW: f64 = 0.125;
-/// Beyond this distance from the phase, in periods, stalls have nothing to do with it.
+/// Distance from the phase, in periods, beyond which stalls are unrelated to it.
 const FAR: f64 = 0.25;
-/// The window reaches as far as stalls are this many times as close together as those far from the phase.
+/// The window extends to the density of stalls that is this multiple of the density far from the phase.
 const DENSER: f64 = 3.0;
-/// But no farther than this many times the window that stalls fill most densely, or than this, in seconds, whichever is more:
-/// what strikes at a fixed time after the source has another cause.
+/// Maximum extent of the window, as a multiple of the window that stalls fill most densely, or in seconds, whichever is
+/// more: stalls at a fixed time after the source have another cause.
 const TAIL_OF_CORE: f64 = 20.0;
 const TAIL_S: f64 = 50e-6;
-/// No window is narrower than this to either side, in seconds: a work loop sees no better when a stall began.
+/// Minimum extent of a window to either side, in seconds: the precision of a work loop.
 const NARROWEST_S: f64 = 1e-6;
-/// The phase of a visit is where one of these shares of its stalls gathers most.
+/// Shares of stalls tried for a visit's phase: the share that gathers most gives it.
 const GATHERED: [f64; 4] = [0.5, 0.35, 0.2, 0.1];
-/// With fewer stalls a visit has no phase of its own.
+/// Minimum number of stalls for a phase of a visit.
 const LEAST_STALLS: usize = 3;
-/// The least agreement of the visits' phases that is called one phase, and the probability of it by chance.
+/// Minimum agreement of the visits' phases for one common phase, and its maximum probability by chance.
 const LEAST_AGREEMENT: f64 = 0.9;
 const COHERENT_BY_CHANCE: f64 = 0.01;
 const MOST_LOOKS: f64 = 20_000.0;
-/// How often the frequency and the one phase are fitted to each other.
+/// Number of alternating fits of the frequency and the common phase.
 const COMMON_FITS: usize = 2;
 
 /// A frequency with the phase of each visit.
 #[derive(Clone, Debug)]
 pub struct Fold {
     pub hertz: f64,
-    /// The phase of each visit, in periods from its beginning; absent where it has too few stalls to have one.
+    /// The phase of each visit, in periods from its beginning; `None` if it has too few stalls.
     centres: Vec<Option<f64>>,
     /// Half of the share of a period that is on phase.
     pub half_window: f64,
-    /// How many of the stalls on phase are there by chance.
+    /// Expected number of stalls on phase by chance.
     pub by_chance: f64,
-    /// How much likelier the stalls are with this window than at random: the logarithm of the ratio.
+    /// Logarithm of the likelihood ratio of the stalls with this window to random ones.
     pub likelihood: f64,
     pub coherent: bool,
     hertz_error: f64,
 }
 
-/// The stalls folded at about this frequency, which is refined so many times; each visit has a phase of its own.
+/// Folds the stalls at about this frequency, refined up to `fits` times; each visit has a phase of its own.
 pub fn fold(tracks: &[Track], hertz: f64, fits: usize) -> Fold {
     let mut fold = Fold::at(tracks, hertz);
     for _ in 0..fits {
@@ -59,21 +59,21 @@ pub fn fold(tracks: &[Track], hertz: f64, fits: usize) -> Fold {
     fold
 }
 
-/// How much likelier it is, as the logarithm of the ratio, that `on` of `all` lie in a share `width` of the period when they
-/// gather there than when they are at random.
+/// Returns the logarithm of the likelihood ratio for `on` of `all` stalls in a share `width` of the period: gathered
+/// there, over random.
 fn likelihood(on: f64, all: f64, width: f64) -> f64 {
     let term = |count: f64, width: f64| if count > 0.0 { count * (count / all / width).ln() } else { 0.0 };
     if on / all > width { term(on, width) + term(all - on, 1.0 - width) } else { 0.0 }
 }
 
-/// The distance of a phase from another, in periods: -0.5 to 0.5.
+/// Returns the distance of a phase from another, in periods: -0.5 to 0.5.
 fn distance(phase: f64, centre: f64) -> f64 {
     let difference = phase - centre;
     difference - difference.round()
 }
 
 impl Fold {
-    /// With a phase for each visit.
+    /// Folds with a phase for each visit.
     fn at(tracks: &[Track], hertz: f64) -> Self {
         let centres = tracks.iter().map(|track| centre(&phases(track, hertz), hertz)).collect();
         let (half_window, by_chance, likelihood) = (0.0, 0.0, 0.0);
@@ -85,7 +85,7 @@ impl Fold {
         self.centres[visit].map(|centre| distance(self.hertz * time_s, centre))
     }
 
-    /// Whether a stall, so long after the visit's beginning, is on phase.
+    /// Returns true if a stall at this time after the visit's beginning is on phase.
     pub fn is_on_phase(&self, visit: usize, time_s: f64) -> bool {
         self.deviation(visit, time_s).is_some_and(|deviation| deviation.abs() <= self.half_window)
     }
@@ -97,20 +97,20 @@ impl Fold {
         tracks.iter().enumerate().flat_map(of).collect()
     }
 
-    /// How many stalls are on phase.
+    /// Returns the number of stalls on phase.
     pub fn on_phase(&self, tracks: &[Track]) -> u64 {
         self.deviations(tracks).iter().filter(|deviation| **deviation <= self.half_window).count() as u64
     }
 
-    /// The median distance from the phase of the stalls that are on it, in periods.
+    /// Returns the median distance from the phase of the stalls on it, in periods.
     pub fn typical_deviation(&self, tracks: &[Track]) -> f64 {
         let mut deviations = self.deviations(tracks);
         deviations.retain(|deviation| *deviation <= self.half_window);
         median(&deviations)
     }
 
-    /// Chooses the window, and tells how closely stalls gather: by the window that they fill most densely, which may hold
-    /// only their core.
+    /// Chooses the window, and rates the gathering by the window that stalls fill most densely, which may hold only
+    /// their core.
     fn with_window(mut self, tracks: &[Track]) -> Self {
         let mut deviations = self.deviations(tracks);
         deviations.sort_by(f64::total_cmp);
@@ -127,7 +127,7 @@ impl Fold {
                 (core, self.likelihood) = (half, likelihood);
             }
         }
-        // One more than there are, so that something is known of an empty half.
+        // One more than counted, so that an empty half still has an estimate.
         let by_chance = |half: f64, far: f64| 2.0 * half * far / (1.0 - 2.0 * FAR);
         let beyond = |&(half, on): &(f64, f64)| on - DENSER * by_chance(half, far + 1.0);
         let reach = (TAIL_OF_CORE * core).max(TAIL_S * self.hertz);
@@ -138,10 +138,11 @@ impl Fold {
         self
     }
 
-    /// The straight line through stalls on phase over their cycles' numbers, with a beginning for each visit, or one for all.
+    /// Fits a straight line through stalls on phase over their cycles' numbers, with an origin for each visit, or a
+    /// common one.
     fn line(&self, tracks: &[Track], common: bool) -> Option<Line> {
         let mut groups: Vec<Vec<(f64, f64)>> = Vec::new();
-        // With one beginning for all, visits differ by whole cycles from the first of them.
+        // With a common origin, visits differ by whole cycles from the first of them.
         let cycles = |visit: usize, centre: f64| centre + tracks[visit].begin_s * self.hertz;
         let mut reference = None;
         for (visit, track) in tracks.iter().enumerate() {
@@ -159,7 +160,7 @@ impl Fold {
         Line::through(&groups, self.hertz).filter(|line| (line.hertz / self.hertz - 1.0).abs() < 0.05)
     }
 
-    /// The same with one phase for all visits, where they show one.
+    /// Returns the same with one phase for all visits, if they show one.
     pub fn in_one_phase(&self, tracks: &[Track]) -> Option<Self> {
         let pulses = self.pulses(tracks);
         let hertz = common_frequency(&pulses, self.hertz, self.hertz_error)?;
@@ -168,7 +169,7 @@ impl Fold {
             let Some(line) = fold.line(tracks, true) else { break };
             fold = self.with_common_phase(tracks, &fold.pulses(tracks), line.hertz);
         }
-        // Where one phase holds, it loses none of the stalls that the visits' own phases have.
+        // A valid common phase keeps the stalls that the visits' own phases have.
         let kept = fold.on_phase(tracks) as f64 >= 0.95 * self.on_phase(tracks) as f64;
         (kept && fold.half_window <= 2.0 * self.half_window).then_some(fold)
     }
@@ -179,7 +180,7 @@ impl Fold {
         Self { hertz, centres, coherent: true, likelihood: 0.0, ..self.clone() }.with_window(tracks)
     }
 
-    /// A pulse near the middle of the stalls of each visit that has a phase.
+    /// Returns a pulse near the middle of the stalls of each visit that has a phase.
     fn pulses(&self, tracks: &[Track]) -> Vec<Pulse> {
         let pulse = |(visit, track): (usize, &Track)| {
             let on_phase = track.times_s.iter().filter(|time| self.is_on_phase(visit, **time));
@@ -196,7 +197,8 @@ fn phases(track: &Track, hertz: f64) -> Vec<f64> {
     track.times_s.iter().map(|time| (time * hertz).rem_euclid(1.0)).collect()
 }
 
-/// Where phases gather: the mean of those near the shortest arc that holds a share of them, for the share that gathers most.
+/// Returns the phase at which stalls gather: the mean of those near the shortest arc with a share of them, for the
+/// share that gathers most.
 fn centre(phases: &[f64], hertz: f64) -> Option<f64> {
     let count = phases.len();
     if count < LEAST_STALLS {
@@ -216,7 +218,7 @@ fn centre(phases: &[f64], hertz: f64) -> Option<f64> {
     Some(middle + if near > 0.0 { sum / near } else { 0.0 })
 }
 
-/// The middle and the width of the shortest arc that holds so many of the phases.
+/// Returns the middle and the width of the shortest arc that contains `held` phases.
 fn shortest_arc(sorted: &[f64], held: usize) -> (f64, f64) {
     let count = sorted.len();
     let end = |first: usize| sorted[(first + held - 1) % count] + f64::from(u8::from(first + held > count));
@@ -224,13 +226,13 @@ fn shortest_arc(sorted: &[f64], held: usize) -> (f64, f64) {
     arcs.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 1.0))
 }
 
-/// When a visit was struck, by all of its stalls that are on phase.
+/// Time of a pulse in a visit, from all of its stalls on phase.
 struct Pulse {
     time_s: f64,
     weight: f64,
 }
 
-/// The common phase of pulses at a frequency, in periods of the clock, and how well they agree on it, 0 to 1.
+/// Returns the common phase of pulses at a frequency, in periods of the clock, and their agreement on it, 0 to 1.
 fn agreement(pulses: &[Pulse], hertz: f64) -> (f64, f64) {
     let (mut x, mut y, mut weights) = (0.0, 0.0, 0.0);
     for pulse in pulses {
@@ -242,7 +244,8 @@ fn agreement(pulses: &[Pulse], hertz: f64) -> (f64, f64) {
     (y.atan2(x) / TAU, x.hypot(y) / weights)
 }
 
-/// The frequency, within its error, at which all visits have one phase; absent where that is not beyond chance.
+/// Returns the frequency, within its error, at which all visits have one phase; `None` if the agreement is not beyond
+/// chance.
 fn common_frequency(pulses: &[Pulse], hertz: f64, hertz_error: f64) -> Option<f64> {
     let first = pulses.iter().map(|pulse| pulse.time_s).fold(f64::INFINITY, f64::min);
     let last = pulses.iter().map(|pulse| pulse.time_s).fold(f64::NEG_INFINITY, f64::max);
@@ -265,7 +268,7 @@ fn common_frequency(pulses: &[Pulse], hertz: f64, hertz_error: f64) -> Option<f6
     (agreement >= LEAST_AGREEMENT && by_chance <= COHERENT_BY_CHANCE).then(|| fitted_to_pulses(pulses, hertz))
 }
 
-/// The frequency that fits pulses best whose cycles are known at about this one: between two steps, windows are missed.
+/// Refines a frequency by a fit to pulses, with their cycle numbers at it; the search's steps are too coarse.
 fn fitted_to_pulses(pulses: &[Pulse], hertz: f64) -> f64 {
     let (phase, _) = agreement(pulses, hertz);
     let first = pulses.iter().map(|pulse| pulse.time_s).fold(f64::INFINITY, f64::min);

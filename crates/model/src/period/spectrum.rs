@@ -1,4 +1,4 @@
-//! The periodogram: how strongly stalls gather at one phase, for every frequency that is looked at.
+//! The periodogram: agreement of the stalls' phases at every frequency of the search.
 
 use std::f64::consts::TAU;
 
@@ -7,42 +7,43 @@ use corewise_machine::random::Random;
 use super::chance::log_upper_tail;
 use super::track::Track;
 
-/// The probability, over all frequencies looked at, with which stalls that strike at random are called periodic at most.
+/// Maximum probability, over all frequencies, of calling random stalls periodic.
 pub const FALSE_ALARM: f64 = 0.01;
 
-/// The frequencies that are looked at.
+/// Range of frequencies.
 const LOWEST_HERTZ: f64 = 0.5;
 const HIGHEST_HERTZ: f64 = 2500.0;
-/// A visit takes part in looking at the frequencies of which it holds at least so many periods.
+/// Minimum number of periods that a visit must have to contribute to a frequency.
 const PERIODS_IN_A_VISIT: f64 = 3.0;
-/// Steps between two frequencies that the longest visit tells apart: at most 2 % of a strength is lost between steps.
+/// Steps within the resolution of the longest visit: at most 2 % of a strength is lost between steps.
 const OVERSAMPLING: f64 = 5.0;
-/// Stalls times frequencies that are evaluated; of more stalls a random part is looked at.
+/// Maximum number of stalls times frequencies; of more stalls a random part is used.
 const MOST_EVALUATIONS: f64 = 2e7;
-/// Frequencies that are looked at: with visits too long for these, only the lower ones.
+/// Maximum number of frequencies: if visits are too long, only the lower ones are used.
 const MOST_FREQUENCIES: usize = 500_000;
-/// How many peaks are taken, highest first, and how far from a higher one they are, in steps: beyond its side lobes.
+/// Maximum number of peaks, highest first, and their minimum distance from a higher one, in steps: beyond its side
+/// lobes.
 const MOST_PEAKS: usize = 16;
 const APART: usize = 15;
-/// The smallest part of a frequency that may be the rate.
+/// Largest divisor of a frequency that may give the rate.
 const HIGHEST_HARMONIC: usize = 25;
-/// Stalls within this share of a period, and within this time, speak with one voice: they may have one cause.
+/// Stalls within this share of a period, and within this time, count as one: they may have one cause.
 const BLOCK_PERIODS: f64 = 0.75;
 const BLOCK_S: f64 = 4e-3;
 
-/// A frequency at which stalls gather, and how probably stalls at random show any like it.
+/// A frequency at which stalls gather, and the probability that random stalls show any like it.
 #[derive(Clone, Copy, Debug)]
 pub struct Peak {
     pub hertz: f64,
     pub false_alarm: f64,
 }
 
-/// How well phases agree at one frequency, summed over visits.
+/// Agreement of phases at one frequency, summed over visits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Strength {
     /// Sum over visits of Rayleigh's statistic, `|sum of block sums|^2 / sum of |block sum|^2`.
     rayleigh: f64,
-    /// How many visits have at least two blocks.
+    /// Number of visits with at least two blocks.
     visits: usize,
     /// Sums over visits, each divided by its stalls: of the cosine between any two stalls of different blocks, and the
     /// number of such pairs.
@@ -51,8 +52,8 @@ pub struct Strength {
 }
 
 impl Strength {
-    /// The square root of the mean cosine between stalls of different blocks: the mean resultant length without what few
-    /// stalls have by chance (Vinck and others, "The pairwise phase consistency", NeuroImage 51, 2010).
+    /// Returns the square root of the mean cosine between stalls of different blocks: the mean resultant length without
+    /// the bias of few stalls (Vinck and others, "The pairwise phase consistency", NeuroImage 51, 2010).
     pub fn vector_strength(&self) -> f64 {
         if self.pairs > 0.0 { (self.agreement / self.pairs).max(0.0).sqrt() } else { 0.0 }
     }
@@ -69,7 +70,7 @@ impl Strength {
     }
 }
 
-/// The sums of one visit's unit vectors, of all and by block.
+/// Sums of one visit's unit vectors, in total and by block.
 #[derive(Default)]
 struct Sums {
     x: f64,
@@ -81,7 +82,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Over vectors with their times, rising.
+    /// Sums vectors with their times, rising.
     #[inline]
     fn of(vectors: impl Iterator<Item = (f64, f64, f64)>, block_s: f64) -> Self {
         let mut sums = Self::default();
@@ -120,7 +121,7 @@ fn takes_part(length_s: f64, hertz: f64) -> bool {
     length_s * hertz >= PERIODS_IN_A_VISIT * (1.0 - 1e-9)
 }
 
-/// How well the phases of all stalls agree at one frequency.
+/// Computes the agreement of all stalls' phases at one frequency.
 pub fn strength(tracks: &[Track], hertz: f64) -> Strength {
     let mut strength = Strength::default();
     for track in tracks.iter().filter(|track| takes_part(track.length_s, hertz)) {
@@ -133,7 +134,7 @@ pub fn strength(tracks: &[Track], hertz: f64) -> Strength {
     strength
 }
 
-/// The highest of the frequencies at which stalls gather beyond chance.
+/// Returns the highest peaks among the frequencies at which stalls gather beyond chance.
 pub fn candidates(tracks: &[Track], random: &mut Random) -> Vec<Peak> {
     let longest = tracks.iter().map(|track| track.length_s).fold(0.0, f64::max);
     let stalls: usize = tracks.iter().map(|track| track.times_s.len()).sum();
@@ -145,7 +146,7 @@ pub fn candidates(tracks: &[Track], random: &mut Random) -> Vec<Peak> {
     let looks = (((HIGHEST_HERTZ - lowest) / step).max(0.0) as usize + 1).min(MOST_FREQUENCIES);
     let share = MOST_EVALUATIONS / (looks as f64 * stalls as f64);
     let strengths = Scan::of(tracks, lowest, step, share, random).run(looks);
-    // Bonferroni's inequality over every frequency that is looked at.
+    // Bonferroni's inequality over all frequencies.
     let log_false_alarm =
         |strength: &Strength| log_upper_tail(strength.rayleigh, strength.visits) + (looks as f64).ln();
     let false_alarms: Vec<f64> = strengths.iter().map(log_false_alarm).collect();
@@ -156,8 +157,8 @@ pub fn candidates(tracks: &[Track], random: &mut Random) -> Vec<Peak> {
     peaks(&false_alarms).into_iter().map(peak).collect()
 }
 
-/// Those whole parts of a frequency at which stalls gather beyond chance too. A train of pulses has a peak at every multiple
-/// of its rate, and other stalls may make any of them the highest.
+/// Returns the whole fractions of a frequency at which stalls also gather beyond chance. A train of pulses has a peak
+/// at every multiple of its rate, and other stalls may make any of them the highest.
 pub fn parts(tracks: &[Track], hertz: f64) -> Vec<f64> {
     let parts = (2..=HIGHEST_HARMONIC).map(|harmonic| hertz / harmonic as f64);
     let most = (FALSE_ALARM / (HIGHEST_HARMONIC - 1) as f64).ln();
@@ -168,7 +169,7 @@ pub fn parts(tracks: &[Track], hertz: f64) -> Vec<f64> {
     parts.filter(|part| *part >= LOWEST_HERTZ && log(*part) <= most).collect()
 }
 
-/// The places of the highest peaks, by the logarithms of the false alarm probabilities of all places.
+/// Returns the places of the highest peaks, by the logarithms of the false alarm probabilities of all places.
 fn peaks(false_alarms: &[f64]) -> Vec<usize> {
     let mut passing: Vec<usize> =
         (0..false_alarms.len()).filter(|&place| false_alarms[place] <= FALSE_ALARM.ln()).collect();
@@ -182,7 +183,8 @@ fn peaks(false_alarms: &[f64]) -> Vec<usize> {
     peaks
 }
 
-/// How far from a peak's place its summit is, by the parabola through it and its neighbours: -0.5 to 0.5 steps.
+/// Returns the distance of a peak's summit from its place, by the parabola through it and its neighbours: -0.5 to 0.5
+/// steps.
 fn summit(strengths: &[Strength], place: usize) -> f64 {
     let at = |place: usize| strengths.get(place).map(|strength| strength.rayleigh);
     let (Some(before), Some(here), Some(after)) = (place.checked_sub(1).and_then(at), at(place), at(place + 1)) else {
@@ -192,14 +194,14 @@ fn summit(strengths: &[Strength], place: usize) -> f64 {
     if bend < 0.0 { (0.5 * (before - after) / bend).clamp(-0.5, 0.5) } else { 0.0 }
 }
 
-/// Unit vectors of all stalls, turned a step of frequency at a time.
+/// Unit vectors of all stalls, rotated by one step of frequency at a time.
 struct Scan {
     hertz: f64,
     step: f64,
     visits: Vec<(f64, Vec<Turning>)>,
 }
 
-/// One stall's time and unit vector, and by how much it turns in a step.
+/// One stall's time and unit vector, and its rotation in a step.
 struct Turning {
     time: f64,
     x: f64,
@@ -209,7 +211,7 @@ struct Turning {
 }
 
 impl Scan {
-    /// With a random share of the stalls. A strided one would make every second pulse of a train a train itself.
+    /// Takes a random share of the stalls. With a strided one every second pulse of a train would be a train itself.
     fn of(tracks: &[Track], hertz: f64, step: f64, share: f64, random: &mut Random) -> Self {
         let turning = |&time: &f64| {
             let (y, x) = (TAU * hertz * time).sin_cos();

@@ -1,13 +1,13 @@
-//! What is folded: the stalls of each visit to a cpu that no source explains yet.
+//! Input of folding: the stalls of each visit to a cpu that no source explains yet.
 
-/// What one cpu showed in one stretch of watching it.
+/// Unexplained stalls of one visit to a cpu.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Visit {
-    /// When the watching began, in seconds on a clock that all visits share.
+    /// Begin of the visit, in seconds on a clock that all visits share.
     pub begin_s: f64,
-    /// When it ended.
+    /// End of the visit, on the same clock.
     pub end_s: f64,
-    /// When each unexplained stall began, rising, in seconds on the same clock.
+    /// Begin of each unexplained stall, rising, in seconds on the same clock.
     pub times_s: Vec<f64>,
 }
 
@@ -17,11 +17,11 @@ pub struct Track {
     pub begin_s: f64,
     pub length_s: f64,
     pub times_s: Vec<f64>,
-    /// Each one's index in the visit.
+    /// Index of each in the visit.
     pub indices: Vec<usize>,
 }
 
-/// The stalls of all visits that no source explains yet: a visit's stalls have a source's index where one does.
+/// Collects the stalls of all visits that no source explains yet; `membership` has the source's index for all others.
 pub fn tracks(visits: &[Visit], membership: &[Vec<Option<usize>>]) -> Vec<Track> {
     let track = |(visit, taken): (&Visit, &Vec<Option<usize>>)| {
         let free = (0..visit.times_s.len()).filter(|&index| taken[index].is_none());

@@ -6,10 +6,10 @@ use super::unit::time_factor_s;
 
 const NO_DURATION: RefusalReason = Some("it is neither a number nor a duration such as 12:30 or 1:02:03");
 const NO_PARTS: RefusalReason = Some("its parts are not those of a duration such as 1h02m or 0m1.231s");
-/// Shortest part that others may follow behind a space: "1s 234ms".
+/// Shortest part that others may follow after a space: "1s 234ms".
 const SHORTEST_SPACED_S: f64 = 1.0;
 
-/// Reads "12:30" and "1:02:03.5" as seconds, with the byte behind them; `None` if no colon joins digits there.
+/// Reads "12:30" and "1:02:03.5" as seconds, with the byte after them; `None` if no colon joins digits there.
 pub(super) fn scan_clock(text: &str) -> Result<Option<(f64, usize)>, RefusalReason> {
     let mut end = count_digits(text);
     let joins = |at: usize| text[at..].strip_prefix(':').is_some_and(|rest| count_digits(rest) > 0);
@@ -35,7 +35,7 @@ pub(super) fn scan_clock(text: &str) -> Result<Option<(f64, usize)>, RefusalReas
     if parts > 3 || goes_on || is_of_hours(&text[end..]) { Err(NO_DURATION) } else { Ok(Some((seconds, end))) }
 }
 
-/// Whether hours are named behind a clock, which is then of hours and minutes.
+/// Returns true if hours are named after a clock, which is then of hours and minutes.
 fn is_of_hours(rest: &str) -> bool {
     let word = word_of(rest.trim_start_matches(is_blank));
     time_factor_s(word).is_some_and(|factor| factor >= 3_600.0)
@@ -45,12 +45,12 @@ fn word_of(text: &str) -> &str {
     &text[..text.find(|character: char| !character.is_alphabetic()).unwrap_or(text.len())]
 }
 
-/// Length of the one blank that may stand at a byte.
+/// Returns the length of the one blank that may stand at a byte.
 fn blank_at(text: &str, at: usize) -> usize {
     text[at..].chars().next().filter(|blank| is_blank(*blank)).map_or(0, char::len_utf8)
 }
 
-/// Reads the parts behind a first number as seconds, with the byte behind them; `None` if there is one part only.
+/// Reads the parts after a first number as seconds, with the byte after them; `None` if there is only one part.
 pub(super) fn scan_parts(text: &str, first: &ScannedNumber) -> Result<Option<(f64, usize)>, RefusalReason> {
     let (mut part, mut end, mut seconds, mut parts) = (*first, first.end, 0.0, 0);
     let mut is_glued;
@@ -63,7 +63,7 @@ pub(super) fn scan_parts(text: &str, first: &ScannedNumber) -> Result<Option<(f6
         is_glued = blank == 0;
         (seconds, parts, end) = (seconds + part.value * factor, parts + 1, end + blank + word.len());
         let Some((next, next_end, next_factor)) = next_part(text, end, factor) else { break };
-        // A fraction, or a longer part behind a shorter one: columns of a table, or nonsense.
+        // A fraction, or a longer part after a shorter one: columns of a table, or nonsense.
         if !part.is_whole || next_factor >= factor {
             return if next_end.is_glued { Err(NO_PARTS) } else { Ok((parts > 1).then_some((seconds, end))) };
         }
@@ -73,7 +73,7 @@ pub(super) fn scan_parts(text: &str, first: &ScannedNumber) -> Result<Option<(f6
     if is_cut_off && is_glued { Err(NO_PARTS) } else { Ok((parts > 1).then_some((seconds, end))) }
 }
 
-/// The byte behind a part's number, and whether the part follows without a space.
+/// The byte after a part's number; true if the part follows without a space.
 struct PartEnd {
     at: usize,
     is_glued: bool,

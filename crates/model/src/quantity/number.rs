@@ -1,4 +1,4 @@
-//! Numbers as programs print them: with thousands, a fraction, an exponent.
+//! Numbers as programs print them: with thousands separators, a fraction, an exponent.
 
 use super::RefusalReason;
 
@@ -10,18 +10,18 @@ const SEVERAL: RefusalReason = Some("it has several points, dashes or commas, li
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ScannedNumber {
     pub value: f64,
-    /// The byte behind it.
+    /// The byte after it.
     pub end: usize,
-    /// Whether it is made of digits alone.
+    /// True if it consists of digits alone.
     pub is_whole: bool,
 }
 
-/// Whether a character is a space that may stand within a number or in front of a unit.
+/// Returns true for a space that may stand within a number or before a unit.
 pub(super) fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}')
 }
 
-/// Number of digits that a text begins with.
+/// Returns the number of digits that a text begins with.
 pub(super) fn count_digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
@@ -30,7 +30,8 @@ fn begins_with_digit(text: &str) -> bool {
     count_digits(text) > 0
 }
 
-/// Reads the number that a text begins with. From `fields_begin` on, a comma or a blank separates fields and no thousands.
+/// Reads the number that a text begins with. From `fields_begin` on, a comma or a blank separates fields, not
+/// thousands.
 pub(super) fn scan_number(text: &str, fields_begin: Option<usize>) -> Result<ScannedNumber, RefusalReason> {
     let sign = text.chars().next().filter(|sign| "+-\u{2212}".contains(*sign));
     let begin = sign.map_or(0, char::len_utf8);
@@ -53,7 +54,7 @@ fn is_of_number(character: char) -> bool {
     character.is_ascii_digit() || ".eE+-".contains(character)
 }
 
-/// Length of the digits in front of a fraction, with their separators of thousands.
+/// Returns the length of the digits before a fraction, with their thousands separators.
 fn scan_thousands(text: &str, fields_begin: Option<usize>) -> Result<usize, RefusalReason> {
     let first = count_digits(text);
     let mut end = first;
@@ -68,7 +69,7 @@ fn scan_thousands(text: &str, fields_begin: Option<usize>) -> Result<usize, Refu
         let is_group = count_digits(group) == 3 && first <= 3 && !text.starts_with('0') && is_same;
         match is_group {
             true => (separator, end) = (Some(next), end + next.len_utf8() + 3),
-            // Columns of a table: none of them is a group of another.
+            // These are columns of a table, not groups of digits.
             false if is_blank(next) => return Ok(if separator.is_some_and(is_blank) { first } else { end }),
             false => return Err(if next == ',' { COMMA } else { GROUPS }),
         }
@@ -92,7 +93,7 @@ fn scan_exponent(text: &str) -> usize {
     }
 }
 
-/// Refuses a number that goes on in a way that no number does.
+/// Refuses a number with an invalid continuation.
 fn check_end(rest: &str, has_fraction: bool, is_at_fields: bool) -> Result<(), RefusalReason> {
     let mut characters = rest.chars();
     let (next, is_digit) = (characters.next(), begins_with_digit(characters.as_str()));

@@ -1,16 +1,16 @@
-//! A quantity with the line that it was read in, so that a doubt can quote it.
+//! A quantity with its line, so that a doubt can quote it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MeasuredQuantity, QuantityUnit};
 
-/// Most characters of a line that are kept.
+/// Maximum number of characters kept of a line.
 const MAX_LINE_CHARS: usize = 160;
-/// How many of them stand in front of the number in a longer line.
+/// Number of them before the number in a longer line.
 const CHARS_BEFORE: usize = 60;
 
-/// A quantity and the line that it was read in.
+/// A quantity and its line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotedQuantity {
     /// The quantity.
@@ -21,17 +21,17 @@ pub struct QuotedQuantity {
 }
 
 impl QuotedQuantity {
-    /// A quantity that was read in a line, at this byte.
+    /// Creates a quantity read in a line, at this byte.
     pub fn new(quantity: MeasuredQuantity, line: &str, at: usize) -> Self {
         Self { quantity, line: shorten_line(line, at) }
     }
 
-    /// Whether its line is as short as those that are kept; one that comes from a file may not be.
+    /// Returns true if its line is not longer than kept lines; a line from a file may be.
     pub fn is_bounded(&self) -> bool {
         self.line.chars().count() <= MAX_LINE_CHARS
     }
 
-    /// The same in another unit, or why it does not convert.
+    /// Converts the value to the unit of another quantity.
     ///
     /// # Errors
     /// [`UnitChange`] if the units do not convert.
@@ -42,13 +42,13 @@ impl QuotedQuantity {
 }
 
 impl From<f64> for QuotedQuantity {
-    /// A bare number that was read in no line.
+    /// Creates a bare number without a line.
     fn from(value: f64) -> Self {
         Self { quantity: MeasuredQuantity::bare(value), line: String::new() }
     }
 }
 
-/// A metric whose unit is not the one of earlier lines, and does not convert into it.
+/// A change of a metric's unit to one that does not convert into that of earlier lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("changed its unit from {from} to {to}, which cannot be converted: \"{first}\", then \"{then}\"")]
 pub struct UnitChange {
@@ -59,14 +59,14 @@ pub struct UnitChange {
 }
 
 impl UnitChange {
-    /// The change from a unit, read in the line `first`, to that of another quantity.
+    /// Creates the change from a unit, read in the line `first`, to that of another quantity.
     pub fn new(from: &QuantityUnit, first: &str, then: &QuotedQuantity) -> Self {
         let named = |unit: &QuantityUnit| if unit.is_bare() { "none".to_owned() } else { unit.to_string() };
         Self { from: named(from), to: named(&then.quantity.unit), first: first.to_owned(), then: then.line.clone() }
     }
 }
 
-/// A line of a bounded length, without control characters.
+/// Shortens a line to a bounded length, without control characters.
 fn shorten_line(line: &str, at: usize) -> String {
     let line = line.replace(char::is_control, " ");
     let characters = line.chars().count();

@@ -1,4 +1,4 @@
-//! Units: what stands behind a number, and what converts into what.
+//! Units: the text after a number, and conversions.
 
 mod name;
 mod read;
@@ -26,42 +26,43 @@ impl QuantityUnit {
     /// The unit of a bare number.
     pub const BARE: Self = Self { above: UnitTerm::BARE, below: None };
 
-    /// Seconds.
+    /// Returns the unit of seconds.
     pub fn seconds() -> Self {
         Self::from(UnitTerm::seconds())
     }
 
-    /// The unit that a metric's name ends in, as "p99_ns", "Requests/sec", "Latency (ms)"; bare if it names none.
+    /// Returns the unit that a metric's name ends in, as "p99_ns", "Requests/sec", "Latency (ms)"; bare if it names
+    /// none.
     pub fn of_name(name: &str) -> Self {
         name::read_name(name).unwrap_or(Self::BARE)
     }
 
-    /// The unit of a text that is a known one as a whole: "ms", "KiB/s"; `None` for labels.
+    /// Parses a text that is a known unit as a whole: "ms", "KiB/s"; `None` for labels.
     pub fn parse_known(text: &str) -> Option<Self> {
         read::read_known(text.trim())
     }
 
-    /// Whether it is that of a bare number.
+    /// Returns true for the unit of a bare number.
     pub fn is_bare(&self) -> bool {
         self.above.is_bare() && self.below.is_none()
     }
 
-    /// Whether it is a time, of which less is better.
+    /// Returns true for a time, of which less is better.
     pub fn is_time(&self) -> bool {
         self.above.is_time() && self.below.is_none()
     }
 
-    /// Whether it counts something in a time, of which more is better.
+    /// Returns true for a count per time, of which more is better.
     pub fn is_rate(&self) -> bool {
         !self.above.is_time() && self.below.as_ref().is_some_and(UnitTerm::is_time)
     }
 
-    /// Whether it has no prefix: seconds, bytes, requests a second.
+    /// Returns true if it has no prefix: seconds, bytes, requests per second.
     pub fn is_base(&self) -> bool {
         std::iter::once(&self.above).chain(&self.below).all(UnitTerm::is_base)
     }
 
-    /// The unit of this in one of another: bytes in a second.
+    /// Returns this unit per another one: bytes per second.
     #[must_use]
     pub fn per(&self, below: &Self) -> Self {
         match (&self.below, &below.below) {
@@ -71,7 +72,7 @@ impl QuantityUnit {
         }
     }
 
-    /// A value of this unit in another one; `None` if it does not convert.
+    /// Converts a value of this unit to another one; `None` if it does not convert.
     pub fn convert(&self, value: f64, to: &Self) -> Option<f64> {
         let factors = |from: Option<&UnitTerm>, to: Option<&UnitTerm>| match (from, to) {
             (None, None) => Some((1.0, 1.0)),
@@ -80,12 +81,12 @@ impl QuantityUnit {
         };
         let above = factors(Some(&self.above), Some(&to.above))?;
         let below = factors(self.below.as_ref(), to.below.as_ref())?;
-        // Factors are whole numbers, so that 994 us are 0.994 ms and not a digit more.
+        // Factors are whole numbers, so that 994 us are exactly 0.994 ms.
         let (times, by) = (above.0 * below.1, above.1 * below.0);
         Some(if times >= by { value * (times / by) } else { value / (by / times) })
     }
 
-    /// The unit as it stands behind a number: " ms", "%", "/s", and nothing for a bare one.
+    /// Formats the unit after a number: " ms", "%", "/s", and empty for a bare one.
     pub fn suffix(&self) -> String {
         let text = self.to_string();
         if text.is_empty() || text.starts_with(['/', '%']) { text } else { format!(" {text}") }

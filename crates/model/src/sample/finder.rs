@@ -1,4 +1,4 @@
-//! Finding a metric's quantity in lines that a program wrote.
+//! Finding a metric's quantity in lines written by a program.
 
 use regex_lite::{Captures, Regex, RegexBuilder};
 
@@ -7,10 +7,10 @@ use crate::quantity::{MeasuredQuantity, QuantityError, QuantityUnit, QuotedQuant
 /// Upper limit on the size of a compiled expression. The time that it takes grows with this and with the length of a line.
 const LARGEST_PATTERN_BYTES: usize = 16 << 10;
 
-/// Why a regular expression cannot be used.
+/// Reason why a regular expression cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// It is no regular expression.
+    /// Its syntax is invalid.
     #[error("{0}")]
     Syntax(String),
     /// It would take too long on a long line.
@@ -20,7 +20,7 @@ pub enum PatternError {
 
 impl From<regex_lite::Error> for PatternError {
     fn from(error: regex_lite::Error) -> Self {
-        // The error has no kinds: compare with one that is known to be about the size.
+        // The error has no kinds: compare with a known error about the size.
         let of_size = RegexBuilder::new("a").size_limit(0).build().err();
         match of_size.is_some_and(|of_size| of_size.to_string() == error.to_string()) {
             true => Self::TooLarge,
@@ -38,7 +38,7 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// A finder for a regular expression.
+    /// Creates a finder for a regular expression.
     ///
     /// # Errors
     /// If the expression is invalid or too large.
@@ -46,7 +46,7 @@ impl Finder {
         Self::for_metric("", pattern)
     }
 
-    /// A finder for a metric, whose name may carry the unit of its numbers.
+    /// Creates a finder for a metric. The metric's name may contain the unit of its numbers.
     ///
     /// # Errors
     /// If the expression is invalid or too large.
@@ -57,12 +57,12 @@ impl Finder {
         })
     }
 
-    /// The quantity in a line: it begins where the first group does, or the whole match if there is no group, and has the unit behind it, that of a
-    /// heading in front, or that of the metric's name. An error if what matches is no quantity.
+    /// Finds the quantity in a line. It begins at the first group, or at the whole match if there is no group. Its unit
+    /// follows it, or is that of a heading before it, or of the metric's name. An error if the match is not a quantity.
     pub fn find(&self, line: &str) -> Option<Result<QuotedQuantity, QuantityError>> {
         let found = self.pattern.captures(line)?;
         let begin = found.get(1).or_else(|| found.get(0))?.start();
-        // The expression may match the spaces in front.
+        // The expression may match the spaces before it.
         let begin = begin + line[begin..].len() - line[begin..].trim_start().len();
         let quantity = MeasuredQuantity::read_up_to(&line[begin..], fields_begin(&found, begin));
         Some(quantity.map(|quantity| QuotedQuantity::new(self.with_unit(quantity, &line[..begin]), line, begin)))
@@ -77,13 +77,14 @@ impl Finder {
     }
 }
 
-/// The end of the group, if the expression itself goes on behind it: then a comma or a space there separates fields.
+/// Returns the end of the group if the expression continues after it: then a comma or a space there separates fields.
 fn fields_begin(found: &Captures<'_>, begin: usize) -> Option<usize> {
     let (group, whole) = (found.get(1)?, found.get(0)?);
     (whole.end() > group.end()).then(|| group.end().saturating_sub(begin))
 }
 
-/// The unit in brackets in front of a number: right in front, as in "Latency (ms): 1.2", or as the heading of a line, as in "clat (usec): min=2, avg=4".
+/// Returns the unit in brackets before a number: right before it, as in "Latency (ms): 1.2", or as the heading of a
+/// line, as in "clat (usec): min=2, avg=4".
 fn heading_unit(before: &str) -> Option<QuantityUnit> {
     let end = before.rfind([')', ']'])?;
     let begin = before[..end].rfind(['(', '['])?;

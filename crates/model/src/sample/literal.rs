@@ -1,11 +1,11 @@
-//! A text that every match of a regular expression contains, looked for before the expression runs.
+//! A text that every match of a regular expression contains, searched for before the expression runs.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
 /// Returns the longest text that every match contains, or `None` if the expression has none outside of its groups.
 ///
-/// The expression is a valid one of `regex-lite`. Groups, classes and alternatives are passed over.
+/// The expression is a valid one of `regex-lite`. Groups, classes and alternatives are skipped.
 pub fn required_literal(pattern: &str) -> Option<String> {
     let mut reader = LiteralReader { rest: pattern.chars().peekable(), run: String::new(), longest: String::new() };
     reader.read_all()?;
@@ -15,7 +15,7 @@ pub fn required_literal(pattern: &str) -> Option<String> {
 /// Reads an expression from its beginning; `None` from its methods means that no literal can be relied on.
 struct LiteralReader<'a> {
     rest: Peekable<Chars<'a>>,
-    /// Characters in a row that stand for themselves.
+    /// Consecutive literal characters.
     run: String,
     longest: String,
 }
@@ -44,7 +44,7 @@ impl LiteralReader<'_> {
         }
     }
 
-    /// Reads the character behind a backslash. Codes of characters are not decoded.
+    /// Reads the character after a backslash. Codes of characters are not decoded.
     fn read_escape(&mut self) -> Option<()> {
         match self.rest.next()? {
             't' => self.run.push('\t'),
@@ -55,7 +55,7 @@ impl LiteralReader<'_> {
         Some(())
     }
 
-    /// A repetition is of the last character alone, which may be absent if zero times are allowed.
+    /// Reads a repetition, which applies only to the last character; that is optional if zero times are allowed.
     fn read_repetition(&mut self, sign: char) {
         let least: String =
             std::iter::from_fn(|| self.rest.next_if(|_| sign == '{').filter(|next| *next != '}')).collect();
@@ -67,7 +67,7 @@ impl LiteralReader<'_> {
         self.end_run();
     }
 
-    /// Passes over a group; `(?i)` and `(?x)` change the meaning of all that follows.
+    /// Skips a group; `(?i)` and `(?x)` change the meaning of the rest.
     fn pass_group(&mut self) -> Option<()> {
         self.end_run();
         let flags = self.rest.next_if_eq(&'?').is_some();
@@ -87,7 +87,7 @@ impl LiteralReader<'_> {
         if are_flags { None } else { Some(()) }
     }
 
-    /// Passes over a class of characters. A closing bracket that comes first is one of them.
+    /// Skips a class of characters. A closing bracket that comes first is one of them.
     fn pass_class(&mut self) {
         self.end_run();
         self.rest.next_if_eq(&'^');

@@ -1,4 +1,4 @@
-//! How a metric of a trial was read.
+//! Unit and lines of a trial's metric.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,18 +10,19 @@ use crate::quantity::{QuantityUnit, QuotedQuantity};
 pub struct MetricReading {
     /// The unit of the value; empty for a bare number.
     pub unit: QuantityUnit,
-    /// The least run and the greatest one of the trial; a single one if all are the same, and none if they are in no line, as the wall time.
+    /// The least run and the greatest one of the trial; a single one if all are the same. Empty if they have no line,
+    /// as the wall time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<QuotedQuantity>,
 }
 
 impl MetricReading {
-    /// The reading of a single run.
+    /// Creates the reading of a single run.
     pub fn from_run(run: QuotedQuantity) -> Self {
         Self { unit: run.quantity.unit.clone(), runs: vec![run] }
     }
 
-    /// The reading of a trial's runs, which are of one unit; `None` without any.
+    /// Creates the reading of a trial's runs, which have one unit; `None` without any.
     pub fn from_runs(runs: &[QuotedQuantity]) -> Option<Self> {
         let unit = runs.first()?.quantity.unit.clone();
         let by_value = |a: &&QuotedQuantity, b: &&QuotedQuantity| a.quantity.value.total_cmp(&b.quantity.value);

@@ -1,7 +1,7 @@
 //! Pages in Prometheus' text format: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 //!
-//! A line is `name{label="value",…} value [timestamp]`, or a comment. Lines that are neither are passed over: a page of somebody else's must not end
-//! a session.
+//! A line is `name{label="value",…} value [timestamp]`, or a comment. Other lines are skipped: a malformed page of
+//! another program must not end a session.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 /// Names and values.
 type Labels<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
-/// Series by their name and by labels that they have; several that fit are added up.
+/// Selects series by their name and some of their labels; several that match are added up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     name: String,
@@ -19,7 +19,7 @@ pub struct Selector {
 impl FromStr for Selector {
     type Err = String;
 
-    /// `name` or `name{label="value",…}`.
+    /// Parses `name` or `name{label="value",…}`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, labels, rest) =
             series(text.trim()).ok_or_else(|| format!("\"{text}\" is no series: name or name{{label=\"value\"}}"))?;
@@ -32,7 +32,8 @@ impl FromStr for Selector {
 }
 
 impl Selector {
-    /// The sum of the series of this name in a page; what is no number is given as an error. Nothing where there is none.
+    /// Returns the sum of the series of this name in a page; the error is a value that is not a number. `None` if there
+    /// is no such series.
     pub fn sum(&self, page: &str) -> Option<Result<f64, String>> {
         let mut sum = None;
         for (_, text) in self.lines(page, "") {
@@ -44,7 +45,7 @@ impl Selector {
         sum.map(Ok)
     }
 
-    /// The buckets of the histogram of this name, `name_bucket{le="…"}`, added up over its other labels.
+    /// Returns the buckets of the histogram of this name, `name_bucket{le="…"}`, added up over its other labels.
     pub fn buckets(&self, page: &str) -> Buckets {
         let bucket = |(labels, text): (Labels<'_>, &str)| {
             let bound: f64 = labels.iter().find(|(name, _)| *name == "le")?.1.parse().ok()?;
@@ -63,9 +64,9 @@ impl Selector {
         Buckets(found)
     }
 
-    /// The labels and the value of each line of this name and ending.
+    /// Returns the labels and the value of each line with this name and ending.
     fn lines<'a>(&'a self, page: &'a str, ending: &'a str) -> impl Iterator<Item = (Labels<'a>, &'a str)> {
-        // Most lines are of other series: nothing more is looked at in them.
+        // Most lines belong to other series: they are skipped by their prefix.
         let of_name = move |line: &'a str| line.strip_prefix(self.name.as_str())?.starts_with(ending).then_some(line);
         page.lines().map(str::trim_start).filter_map(of_name).filter_map(move |line| {
             let (name, labels, rest) = series(line)?;
@@ -79,7 +80,7 @@ impl Selector {
     }
 }
 
-/// A series at the beginning of a text: its name, its labels, and the rest.
+/// Splits a text at its first series: its name, its labels, and the rest.
 fn series(text: &str) -> Option<(&str, Labels<'_>, &str)> {
     let is_name = |character: char| character.is_ascii_alphanumeric() || "_:.-".contains(character);
     let end = text.find(|character| !is_name(character)).unwrap_or(text.len());
@@ -106,7 +107,7 @@ fn series(text: &str) -> Option<(&str, Labels<'_>, &str)> {
     Some((name, labels, rest.trim()))
 }
 
-/// A text up to its closing quotation mark, without the escapes \\, \" and \n, and what follows.
+/// Reads a text up to its closing quotation mark, resolving the escapes \\, \" and \n, and the rest.
 fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let end = text.find(['"', '\\'])?;
     if text[end..].starts_with('"') {
@@ -127,17 +128,17 @@ fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     None
 }
 
-/// A histogram: upper bounds in rising order, each with how many values were at most that.
+/// A histogram: upper bounds in rising order, each with the number of values up to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Buckets(Vec<(f64, f64)>);
 
 impl Buckets {
-    /// Whether it has none.
+    /// Returns true without buckets.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What was added since an earlier look; nothing where a count went backwards or the bounds are others.
+    /// Returns the increase since an earlier look; `None` if a count went backwards or the bounds differ.
     pub fn since(&self, before: &Self) -> Option<Self> {
         let added = self
             .0
@@ -147,13 +148,13 @@ impl Buckets {
         added.collect::<Option<_>>().filter(|_| self.0.len() == before.0.len()).map(Self)
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> f64 {
         self.0.last().map_or(0.0, |(_, count)| *count)
     }
 
-    /// A quantile, from 0 to 1: linear within its bucket, as Prometheus' `histogram_quantile` has it; the highest finite bound where it is above
-    /// that. Nothing where there are no values.
+    /// Returns a quantile, from 0 to 1: linear within its bucket, as Prometheus' `histogram_quantile`; the highest
+    /// finite bound if it is above that. `None` without values.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
         let (count, mut below, mut from) = (self.count(), 0.0, 0.0);
         if count <= 0.0 {

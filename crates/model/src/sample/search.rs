@@ -1,21 +1,21 @@
 //! Finding the last line of an output that a regular expression matches, in bounded memory and time.
 //!
-//! The text that every match contains ([`required_literal`]) is looked for first, and the search goes backwards: the expression runs on few
-//! lines, even of an output in which every line matches.
+//! The text that every match contains ([`required_literal`]) is searched for first, and the search goes backwards: the
+//! expression runs on few lines, even of an output in which every line matches.
 
 use memchr::memmem;
 
 use super::literal::required_literal;
 use super::{Finder, PatternError};
 
-/// The expression gets at most this much of a line at a time; a longer line is searched in pieces.
+/// Maximum bytes of a line given to the expression at a time; a longer line is searched in pieces.
 const PIECE_BYTES: usize = 16 << 10;
-/// Pieces of a line overlap by this much, so that a match lies whole in one of them.
+/// Overlap of a line's pieces, so that a match lies whole in one of them.
 const OVERLAP_BYTES: usize = 4 << 10;
-/// Bytes of an output that may be kept before the expression runs.
+/// Maximum bytes of an output kept before the expression runs.
 const KEPT_BYTES: usize = 256 << 10;
 
-/// Compiled expression with the text that each of its matches contains.
+/// A compiled expression with the text that each of its matches contains.
 #[derive(Clone, Debug)]
 pub struct LineSearch {
     finder: Finder,
@@ -27,25 +27,26 @@ pub struct LineSearch {
 pub struct SearchEnded;
 
 impl LineSearch {
-    /// Compiles the expression of a metric, whose name may carry the unit of its numbers.
+    /// Compiles the expression of a metric. The metric's name may contain the unit of its numbers.
     ///
     /// # Errors
-    /// When the expression is invalid or too large.
+    /// If the expression is invalid or too large.
     pub fn for_metric(name: &str, pattern: &str) -> Result<Self, PatternError> {
         let finder = Finder::for_metric(name, pattern)?;
         let literal = required_literal(pattern).map(|literal| memmem::Finder::new(&literal).into_owned());
         Ok(Self { finder, literal })
     }
 
-    /// The expression.
+    /// Returns the expression.
     pub fn finder(&self) -> &Finder {
         &self.finder
     }
 
-    /// Returns the last line that matches, or the piece of it that does. Lines end with a line feed or a carriage return.
+    /// Returns the last line that matches, or the piece of it that does. Lines end with a line feed or a carriage
+    /// return.
     ///
     /// # Errors
-    /// When `is_over`, which is asked before each run of the expression, says so.
+    /// If `is_over`, which is called before each run of the expression, returns true.
     pub fn find_last_line(&self, text: &[u8], is_over: &dyn Fn() -> bool) -> Result<Option<String>, SearchEnded> {
         let mut end = text.len();
         while let Some(found) = self.rfind_literal(&text[..end]) {
@@ -59,7 +60,7 @@ impl LineSearch {
         Ok(None)
     }
 
-    /// Returns the place of the last literal; without a literal, that of the last character that ends no line.
+    /// Returns the place of the last literal; without a literal, that of the last character that is not a line end.
     fn rfind_literal(&self, text: &[u8]) -> Option<usize> {
         match &self.literal {
             Some(literal) => memmem::rfind(text, literal.needle()),
@@ -89,7 +90,7 @@ impl LineSearch {
     }
 }
 
-/// Returns the next place at or behind `from` that is not within a word or a number; `from` if there is none nearby.
+/// Returns the next place at or after `from` that is not within a word or a number; `from` if there is none nearby.
 fn after_word(line: &[u8], from: usize) -> usize {
     let near = &line[from..line.len().min(from + OVERLAP_BYTES / 2)];
     near.iter().position(|byte| matches!(byte, b' ' | b'\t' | b',' | b';')).map_or(from, |at| from + at)
@@ -103,13 +104,13 @@ fn first_line_end(text: &[u8]) -> Option<usize> {
     memchr::memchr2(b'\n', b'\r', text)
 }
 
-/// Search through an output that comes in pieces; it keeps only what can still hold the last match.
+/// Search through an output that comes in pieces; it keeps only parts that can still contain the last match.
 #[derive(Debug)]
 pub struct OutputSearch<'a> {
     search: &'a LineSearch,
-    /// Whole lines that were not searched yet.
+    /// Complete lines that were not searched yet.
     kept: Vec<u8>,
-    /// Beginning of a line whose end is still to come.
+    /// Beginning of an incomplete line.
     unfinished: Vec<u8>,
     found: Option<String>,
     has_ended: bool,
@@ -156,7 +157,7 @@ impl<'a> OutputSearch<'a> {
         self.kept.push(b'\n');
     }
 
-    /// Extends the last line; of one that is very long, the part that came first is searched now.
+    /// Extends the last line; if it becomes very long, its first part is searched now.
     fn extend_unfinished(&mut self, bytes: &[u8], is_over: &dyn Fn() -> bool) {
         self.unfinished.extend_from_slice(bytes);
         if self.unfinished.len() >= KEPT_BYTES {
@@ -180,7 +181,7 @@ impl<'a> OutputSearch<'a> {
     /// Returns the last line that matches; the last line of the output needs no end.
     ///
     /// # Errors
-    /// When `is_over` ended the search, now or before.
+    /// If `is_over` ended the search, now or before.
     pub fn finish(mut self, is_over: &dyn Fn() -> bool) -> Result<Option<String>, SearchEnded> {
         let last = std::mem::take(&mut self.unfinished);
         self.keep_lines(&last, is_over);

@@ -1,4 +1,4 @@
-//! Experiments on a simulated machine whose truth is known.
+//! Experiments on a simulated machine with known effects.
 
 use corewise_machine::random::Random;
 use schemars::JsonSchema;
@@ -7,15 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::noise::{Disturbance, RunNoise};
 use crate::experiment::{Block, Policy, Race, Run, Standing};
 
-/// What is true of a simulated program under its placements.
+/// True effects of placements on a simulated program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effects {
-    /// How much better than the baseline each candidate is: a difference of logarithms, positive is better.
+    /// Advantage of each candidate over the baseline: a difference of logarithms, positive is better.
     pub gains: Vec<f64>,
-    /// By how much a run that follows a candidate is slower.
+    /// Slowdown of a run that follows a candidate.
     #[serde(default)]
     pub carry_over: f64,
-    /// What is left of that after another run, from 0 to 1: with 0.8 it adds up to five times as much where a candidate runs again and again.
+    /// Share of that left after another run, from 0 to 1: with 0.8 it adds up to five times as much if a candidate runs
+    /// repeatedly.
     #[serde(default)]
     pub carry_over_left: f64,
     /// The probability that a run fails, by arm, the baseline first; arms beyond its end do not fail.
@@ -24,7 +25,7 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Candidates with these gains, without carry-over and failures.
+    /// Creates candidates with these gains, without carry-over and failures.
     pub fn of(gains: &[f64]) -> Self {
         Self { gains: gains.to_vec(), ..Self::default() }
     }
@@ -40,7 +41,7 @@ pub struct Trials {
 }
 
 impl Trials {
-    /// A program before its first run.
+    /// Creates a program before its first run.
     pub fn new(effects: &Effects, noise: &RunNoise, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let disturbance = Disturbance::new(noise, random.bits());
@@ -63,8 +64,8 @@ impl Trials {
     }
 }
 
-/// A whole experiment, from the first block until it is decided; the same seed gives the same one. The orders come from the
-/// seed itself, as in a real experiment; the noise from a seed made of it.
+/// Simulates a whole experiment, from the first block until it is decided; the same seed gives the same one. The orders
+/// come from the seed itself, as in a real experiment, the noise from a seed derived from it.
 pub fn experiment(effects: &Effects, noise: &RunNoise, seed: u64, policy: &Policy) -> Standing {
     let mut trials = Trials::new(effects, noise, !seed);
     let mut race = Race::new(effects.gains.len(), policy);

@@ -1,4 +1,4 @@
-//! Machines of chiplets, as regular as vendors publish them.
+//! Regular machines of chiplets, as published by vendors.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use corewise_machine::{CpuSet, Machine};
 use crate::links::structure::Structure;
 use crate::links::{Matrix, Relation};
 
-/// How many of each there are, and how the system numbers the cpus.
+/// Numbers of objects, and the numbering of the cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Packages; each is a node.
@@ -22,17 +22,18 @@ pub struct Layout {
     pub cores: u32,
     /// Cpus of each core.
     pub threads: u32,
-    /// Whether siblings have neighbouring numbers (0,1); otherwise all first threads come before all second ones (0,N/2).
+    /// True if siblings have neighbouring numbers (0,1); otherwise all first threads come before all second ones
+    /// (0,N/2).
     pub adjacent: bool,
 }
 
 impl Layout {
-    /// How many cpus it has.
+    /// Returns the number of cpus.
     pub const fn cpus(&self) -> u32 {
         self.packages * self.caches * self.cores * self.threads
     }
 
-    /// The machine.
+    /// Builds the machine.
     pub fn machine(&self) -> Machine {
         let per_package = self.caches * self.cores * self.threads;
         let nodes = (0..self.packages).map(|package| NodeFacts {
@@ -49,7 +50,7 @@ impl Layout {
         })
     }
 
-    /// The core of a cpu, counted over the whole machine.
+    /// Returns the core of a cpu, counted over the whole machine.
     const fn core(&self, cpu: u32) -> u32 {
         if self.adjacent { cpu / self.threads } else { cpu % (self.cpus() / self.threads) }
     }
@@ -68,8 +69,8 @@ impl Layout {
     }
 }
 
-/// The costs of a machine in nanoseconds: that of each pair's relation, with a little for each core, for each pair of caches, and for each
-/// pair, of 1 % each.
+/// Simulates the costs of a machine in nanoseconds: that of each pair's relation, with random deviations of 1 % each
+/// for each core, each pair of caches, and each pair.
 pub fn costs(machine: &Machine, seed: u64, one_way_ns: impl Fn(Relation) -> f64) -> Matrix {
     let mut random = Random::new(seed);
     let structure = Structure::new(Some(machine), &machine.online);
@@ -87,7 +88,7 @@ pub fn costs(machine: &Machine, seed: u64, one_way_ns: impl Fn(Relation) -> f64)
     matrix
 }
 
-/// The costs of cores on a mesh: so much for a near one and so much more for each step on the way, with 2 % of noise.
+/// Simulates the costs of cores on a mesh: `near_ns`, and `step_ns` for each step, with 2 % of noise.
 pub fn mesh(columns: u32, rows: u32, seed: u64, near_ns: f64, step_ns: f64) -> Matrix {
     let mut random = Random::new(seed);
     let mut matrix = Matrix::unknown(0..columns * rows);

@@ -1,19 +1,19 @@
-//! How a simulated machine disturbs the runs of a program, run after run.
+//! Disturbance of a program's runs on a simulated machine.
 
 use corewise_machine::random::Random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The disturbance of runs that follow one another, as the logarithm of how much slower each is.
+/// Disturbance of consecutive runs, as the logarithm of each slowdown.
 ///
-/// All but the trace have white noise, noise that remembers (autoregressive, 0.9 from run to run) and outliers: 5 % of the
-/// runs are slower by an exponential of 20 % in the mean.
+/// All but the trace have white noise, autoregressive noise (0.9 from run to run) and outliers: 5 % of the runs are
+/// slower by an exponential of 20 % in the mean.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunNoise {
-    /// White 0.5 %, remembering 0.3 %, outliers 1 % of the runs.
+    /// White 0.5 %, autoregressive 0.3 %, outliers 1 % of the runs.
     Quiet,
-    /// White 1.5 %, remembering 1.5 %.
+    /// White 1.5 %, autoregressive 1.5 %.
     Typical,
     /// As typical, and 40 % of the runs are slower by 6 %.
     Bimodal,
@@ -27,16 +27,16 @@ pub enum RunNoise {
     Walk,
     /// Slower, or faster, by 0.3 % with every run.
     Linear,
-    /// Values that were measured, replayed from a random start, round and round.
+    /// Measured values, replayed from a random start in a loop.
     Trace(Vec<f64>),
 }
 
 impl RunNoise {
-    /// All that need no measured values.
+    /// All kinds that need no measured values.
     pub const ALL: [Self; 8] =
         [Self::Quiet, Self::Typical, Self::Bimodal, Self::Sticky, Self::Thermal, Self::Step, Self::Walk, Self::Linear];
 
-    /// One word for it.
+    /// Returns its name.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Quiet => "quiet",
@@ -51,7 +51,7 @@ impl RunNoise {
         }
     }
 
-    /// The standard deviations of the white and of the remembering noise, and the share of outliers.
+    /// Returns the standard deviations of the white and of the autoregressive noise, and the share of outliers.
     const fn base(&self) -> (f64, f64, f64) {
         match self {
             Self::Quiet => (0.005, 0.003, 0.01),
@@ -62,7 +62,7 @@ impl RunNoise {
     }
 }
 
-/// How much of the remembering noise is left after a run.
+/// Share of the autoregressive noise that is left after a run.
 const MEMORY: f64 = 0.9;
 /// The mean of an outlier.
 const OUTLIER: f64 = 0.2;
@@ -75,14 +75,14 @@ pub struct Disturbance {
     runs: usize,
     memory: f64,
     level: f64,
-    /// Drawn once: where a trace starts, where a step is and ends, which way a line goes.
+    /// Drawn once: the start of a trace, the begin and end of a step, the direction of a line.
     start: usize,
     end: usize,
     slope: f64,
 }
 
 impl Disturbance {
-    /// A machine before its first run.
+    /// Creates a machine before its first run.
     pub fn new(noise: &RunNoise, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (_, remembering, _) = noise.base();
@@ -96,7 +96,7 @@ impl Disturbance {
         Self { noise: noise.clone(), random, runs: 0, memory, level: 0.0, start, end, slope }
     }
 
-    /// The logarithm of how much slower the next run is.
+    /// Returns the logarithm of the next run's slowdown.
     pub fn next_run(&mut self) -> f64 {
         let special = self.special();
         self.runs += 1;
@@ -108,7 +108,7 @@ impl Disturbance {
         special + self.memory + white * self.random.normal() + (1.0 + outlier).ln()
     }
 
-    /// What only this kind of noise does.
+    /// Returns the part specific to this kind of noise.
     fn special(&mut self) -> f64 {
         match &self.noise {
             RunNoise::Quiet | RunNoise::Typical => 0.0,

@@ -1,4 +1,5 @@
-//! Slots of simulated processes whose truth is known: a placement's gain, what the load does meanwhile, and what one slot does to the next.
+//! Slots of simulated processes with known effects: a placement's gain, the load meanwhile, and the effect of one slot
+//! on the next.
 
 use corewise_machine::CpuSet;
 use corewise_machine::generate::machine;
@@ -9,7 +10,7 @@ use crate::experiment::{Policy, Standing};
 use crate::sample::{Kind, Reading};
 use crate::trial::{Arm, Experiment, Live, Metric, Observed, Outcome, Source, Stretch, Trial, Workload};
 
-/// How the load changes by itself.
+/// Variation of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     /// Each half of a slot on its own.
@@ -26,27 +27,27 @@ pub enum Load {
     Steps,
 }
 
-/// Processes, and what is true of them. Sizes are differences of logarithms, times in seconds.
+/// Processes with their true effects. Sizes are differences of logarithms, times in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct World {
-    /// How the load changes.
+    /// Variation of the load.
     pub load: Load,
-    /// By how much: the standard deviation of a slot.
+    /// Size of the variation: the standard deviation of a slot.
     pub size: f64,
-    /// How much better the candidate is at once.
+    /// Immediate advantage of the candidate.
     pub gain: f64,
-    /// How much worse a slot is that follows the candidate.
+    /// Slowdown of a slot that follows the candidate.
     pub carry_over: f64,
-    /// How much worse the candidate gets when it stays, and how fast: it heats the cpus, for everyone.
+    /// Slowdown while the candidate stays, and its time constant: it heats the cpus, for all arms.
     pub heat: (f64, f64),
-    /// For how long the operating system keeps what the candidate had gained, after its mask is gone.
+    /// Time constant with which the candidate's gain decays after its mask is gone.
     pub sticks: f64,
-    /// How long a slot is measured, and the wash-out before it.
+    /// Measured time of a slot, and the wash-out before it.
     pub slot: (f64, f64),
 }
 
 impl World {
-    /// A load that changes by a tenth, with nothing left behind, and slots of 0.3 s.
+    /// Creates a load that changes by a tenth, without after-effects, and slots of 0.3 s.
     pub fn of(load: Load, gain: f64) -> Self {
         Self { load, size: 0.1, gain, carry_over: 0.0, heat: (0.0, 1.0), sticks: 0.0, slot: (0.3, 0.1) }
     }
@@ -54,7 +55,7 @@ impl World {
 
 /// A step of time.
 const STEP_S: f64 = 0.02;
-/// What is measured has this error besides, for each half.
+/// Additional error of each measured half.
 const ERROR: f64 = 0.005;
 
 /// The slots of a world, one after the other.
@@ -63,7 +64,7 @@ pub struct SimulatedSlots {
     world: World,
     random: Random,
     now_s: f64,
-    /// Of the load: from slot to slot, or from step to step.
+    /// State of the load, from slot to slot or from step to step.
     state: f64,
     heat: f64,
     stuck: f64,
@@ -71,14 +72,14 @@ pub struct SimulatedSlots {
 }
 
 impl SimulatedSlots {
-    /// A world before its first slot.
+    /// Creates a world before its first slot.
     pub fn new(world: &World, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (state, now_s) = (random.normal(), 600.0 * random.unit());
         Self { world: world.clone(), random, now_s, state, heat: 0.0, stuck: 0.0, before: 0 }
     }
 
-    /// One slot on an arm, 0 or 1: both halves as they are judged, lower is better.
+    /// Simulates one slot on an arm, 0 or 1, and returns both halves as costs: lower is better.
     pub fn slot(&mut self, arm: usize) -> [f64; 2] {
         let (slot_s, wash_out_s) = self.world.slot;
         self.next_slot();
@@ -107,7 +108,7 @@ impl SimulatedSlots {
         }
     }
 
-    /// What a moment costs on an arm.
+    /// Returns the cost of a time step on an arm.
     fn step(&mut self, arm: usize) -> f64 {
         self.now_s += STEP_S;
         let World { load, size, gain, heat, sticks, slot, .. } = self.world.clone();
@@ -136,8 +137,8 @@ impl SimulatedSlots {
     }
 }
 
-/// A session on a world, until it is decided or has so many blocks. Several slots in a row are one that is so much longer, where a winner is
-/// confirmed.
+/// Simulates a session until it is decided or has `most_blocks` blocks. With a stretch, several consecutive slots form
+/// one longer slot, as when a winner is confirmed.
 pub fn slots(world: &World, seed: u64, policy: &Policy, most_blocks: u32, stretch: Option<Stretch>) -> Standing {
     let experiment = experiment(world, seed, policy, stretch);
     let mut slots = SimulatedSlots::new(&stretched(world, stretch), !seed);
@@ -149,7 +150,7 @@ pub fn slots(world: &World, seed: u64, policy: &Policy, most_blocks: u32, stretc
     })
 }
 
-/// A world whose slots are as long as a stretch of them, whose first part does not count.
+/// Lengthens a world's slots to a stretch of them; its first part does not count.
 fn stretched(world: &World, stretch: Option<Stretch>) -> World {
     let Some(stretch) = stretch else { return world.clone() };
     let [skipped, counted] =

@@ -1,26 +1,27 @@
-//! Tests on randomised blocks: which column of a table differs from the others, when each row was made in random order.
+//! Tests on randomised blocks: the columns of a table that differ from the others, when each row was made in random
+//! order.
 //!
-//! A survey's round visits every cpu once in fresh random order. If equal cpus differ only by when they were visited, then
-//! every assignment of a row's values to its columns was equally likely, whatever drifts from row to row. So the values of
-//! each row are exchanged at random many times, and what was seen is compared with what such exchanges give. No
-//! distribution is assumed; only our own dice are trusted.
+//! A survey's round visits every cpu once in fresh random order. If equal cpus differ only by the time of their visits,
+//! every assignment of a row's values to its columns was equally likely, for any drift between rows. So the values of
+//! each row are exchanged at random many times, and the observed statistic is compared with those after exchanges. No
+//! distribution is assumed; the test relies only on our own randomisation.
 
 use corewise_machine::random::Random;
 
 use super::order::median;
 
-/// How many random exchanges a test makes; the smallest probability it can find is `1 / (EXCHANGES + 1)`.
+/// Number of random exchanges of a test; the smallest probability it can find is `1 / (EXCHANGES + 1)`.
 const EXCHANGES: usize = 1999;
-/// And for tables wider than this, how many.
+/// Width of a table above which `EXCHANGES_OF_WIDE` applies.
 const WIDE: usize = 64;
 const EXCHANGES_OF_WIDE: usize = 999;
-/// Deviations beyond this many times the typical one count as this, so that one spoiled visit decides nothing.
+/// Deviations beyond this multiple of the typical one are clamped, so that one spoiled visit decides nothing.
 const CLAMP: f64 = 3.0;
 
-/// What rounding may do to a sum, as a share of it.
+/// Relative rounding error of a sum.
 const ROUNDING: f64 = 1e-9;
 
-/// A column that differs from the others, and how surely.
+/// A column that differs from the others, with its probability by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Differing {
     /// The column's index.
@@ -29,12 +30,12 @@ pub struct Differing {
     pub p_value: f64,
 }
 
-/// The columns that differ from the others, most surely first, with a family-wise error rate of `alpha`: among equal
-/// columns, *any* column is called different with probability `alpha` at most.
+/// Returns the columns that differ from the others, most certain first, with a family-wise error rate of `alpha`: among
+/// equal columns, *any* column is called different with probability `alpha` at most.
 ///
 /// `rows` are rounds, each with a value for every column (take logarithms for ratios); rows with a value that is not
 /// finite are left out. The statistic is the largest absolute mean of a column's clamped deviations from the row's
-/// median (Westfall and Young's max-T); a column that differs is taken out and the rest is tested again.
+/// median (Westfall and Young's max-T); a column that differs is removed and the rest is tested again.
 pub fn differing_columns(rows: &[Vec<f64>], alpha: f64, seed: u64) -> Vec<Differing> {
     let complete: Vec<&Vec<f64>> = rows.iter().filter(|row| row.iter().all(|value| value.is_finite())).collect();
     let mut columns: Vec<usize> = (0..complete.first().map_or(0, |row| row.len())).collect();
@@ -48,7 +49,7 @@ pub fn differing_columns(rows: &[Vec<f64>], alpha: f64, seed: u64) -> Vec<Differ
     found
 }
 
-/// The ratio of one column to the median of others in each row, for rows of logarithms.
+/// Returns the ratio of one column to the median of others in each row, for rows of logarithms.
 pub fn ratios(rows: &[Vec<f64>], column: usize, others: &[usize]) -> Vec<f64> {
     rows.iter()
         .map(|row| {
@@ -59,7 +60,7 @@ pub fn ratios(rows: &[Vec<f64>], column: usize, others: &[usize]) -> Vec<f64> {
         .collect()
 }
 
-/// Each row's clamped deviations from its own median, for the chosen columns, one row after the other.
+/// Returns each row's clamped deviations from its own median, for the chosen columns, one row after the other.
 fn deviations(rows: &[&Vec<f64>], columns: &[usize]) -> Vec<f64> {
     let mut all = Vec::with_capacity(rows.len() * columns.len());
     for row in rows {
@@ -69,7 +70,7 @@ fn deviations(rows: &[&Vec<f64>], columns: &[usize]) -> Vec<f64> {
     }
     let sizes: Vec<f64> = all.iter().map(|deviation| deviation.abs()).collect();
     let typical = median(&sizes);
-    // Where more than half of all values are equal to their row's median, the mean size stands in.
+    // If more than half of all values equal their row's median, the mean size replaces the median.
     let scale = if typical > 0.0 { typical } else { sizes.iter().sum::<f64>() / sizes.len().max(1) as f64 };
     for deviation in &mut all {
         *deviation = deviation.clamp(-CLAMP * scale, CLAMP * scale);
@@ -77,13 +78,13 @@ fn deviations(rows: &[&Vec<f64>], columns: &[usize]) -> Vec<f64> {
     all
 }
 
-/// The column with the largest absolute sum, and its probability under random exchanges within rows; absent where that is more than `alpha`, which
-/// is often known before all exchanges are made.
+/// Returns the column with the largest absolute sum, and its probability under random exchanges within rows. `None` if
+/// that exceeds `alpha`, which is often known before all exchanges are made.
 fn most_extreme(deviations: &[f64], width: usize, alpha: f64, random: &mut Random) -> Option<(usize, f64)> {
     let sums = column_sums(deviations, width);
     let seen = sums.iter().fold(0.0_f64, |largest, sum| largest.max(sum.abs()));
-    // Of columns that are each other's mirror, as the two of a pair always are, the larger one is named. Sums of the same
-    // numbers in another order differ in the last digits.
+    // Of mirrored columns, such as the two of a pair, the larger one is returned. Sums of the same numbers in another
+    // order differ in the last digits.
     let as_far = (0..width).filter(|&column| sums[column].abs() >= seen * (1.0 - ROUNDING));
     let place = as_far.max_by(|&a, &b| sums[a].total_cmp(&sums[b]))?;
     if seen <= 0.0 {

@@ -1,12 +1,12 @@
-//! The normal distribution's tail, and the part of a bootstrap's percentiles that makes an interval of them.
+//! Tail of the normal distribution, and the expanded percentiles of a bootstrap interval.
 
 use super::student::t_value;
 
 /// The two-sided 5 % point of the standard normal distribution.
 const TWO_SIDED_95: f64 = 1.959_964;
 
-/// The probability that a standard normal number is above `z`, for `z` from 0 on, to 1e-7 (Zelen and Severo, formula 26.2.17 of
-/// Abramowitz and Stegun's "Handbook of Mathematical Functions", 1964).
+/// Returns the probability that a standard normal number is above `z`, for `z` of at least 0, to 1e-7 (Zelen and
+/// Severo, formula 26.2.17 of Abramowitz and Stegun's "Handbook of Mathematical Functions", 1964).
 pub fn upper_tail(z: f64) -> f64 {
     const TERMS: [f64; 5] = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
     let step = 1.0 / (1.0 + 0.231_641_9 * z);
@@ -14,9 +14,9 @@ pub fn upper_tail(z: f64) -> f64 {
     sum * (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt()
 }
 
-/// The share of a bootstrap's draws to cut off on each side, so that what is left is an interval of 95 % although the draws
-/// come from few values (at least two): the normal tail beyond `t sqrt(n / (n - 1))`, where `t` is Student's two-sided 5 % point
-/// (Hesterberg's expanded percentile interval, "What teachers should know about the bootstrap", 2015).
+/// Returns the share of a bootstrap's draws to cut off on each side for an interval of 95 % from few values (at least
+/// two). It is the normal tail beyond `t sqrt(n / (n - 1))`, with `t` Student's two-sided 5 % point (Hesterberg's
+/// expanded percentile interval, "What teachers should know about the bootstrap", 2015).
 pub fn expanded_tail_95(values: usize) -> f64 {
     let (count, free) = (values as f64, values as f64 - 1.0);
     upper_tail(t_value(TWO_SIDED_95, free) * (count / free).sqrt())

@@ -5,18 +5,17 @@ use super::normal::upper_tail;
 /// Standard deviations of a normal distribution in one median absolute deviation.
 const NORMAL: f64 = 1.4826;
 
-/// The median; the mean of the middle two for an even count; not a number for none. Values that are not a number are
-/// left out.
+/// Returns the median; the mean of the middle two for an even count; NaN without values. NaN values are left out.
 pub fn median(values: &[f64]) -> f64 {
     match values {
-        // Of a million pairs each may be asked for its own.
+        // Fast path: callers may ask for millions of single values.
         [value] => *value,
         _ => quantile(values, 0.5),
     }
 }
 
-/// The quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan 1996); not a number for no
-/// values. Values that are not a number are left out.
+/// Returns the quantile by linear interpolation between order statistics (type 7 of Hyndman and Fan 1996); NaN without
+/// values. NaN values are left out.
 pub fn quantile(values: &[f64], at: f64) -> f64 {
     let sorted = sorted(values);
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
@@ -26,8 +25,8 @@ pub fn quantile(values: &[f64], at: f64) -> f64 {
     sorted[low] + (sorted[high] - sorted[low]) * share
 }
 
-/// The quantile of rising values with weights, each value in the middle of its weight, by linear interpolation (type 5 of Hyndman and Fan
-/// 1996 where all weights are equal); not a number for no values.
+/// Returns the quantile of rising values with weights, each value in the middle of its weight, by linear interpolation
+/// (type 5 of Hyndman and Fan 1996 if all weights are equal); NaN without values.
 pub fn weighted_quantile(sorted: impl Iterator<Item = (f64, f64)> + Clone, at: f64) -> f64 {
     let wanted = at * sorted.clone().map(|(_, weight)| weight).sum::<f64>();
     let (mut before, mut place_before) = (None, 0.0);
@@ -48,29 +47,31 @@ pub fn weighted_quantile(sorted: impl Iterator<Item = (f64, f64)> + Clone, at: f
     before.unwrap_or(f64::NAN)
 }
 
-/// The median distance from the median, scaled so that it estimates the standard deviation of normal values; not a number for none.
+/// Returns the median distance from the median, scaled to estimate the standard deviation of normal values; NaN without
+/// values.
 pub fn deviation(values: &[f64]) -> f64 {
     let middle = median(values);
     NORMAL * median(&values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>())
 }
 
-/// Half of the range that holds the middle half of the values: the spread behind "±"; absent for fewer than two.
+/// Returns half of the interquartile range: the spread behind "±"; `None` for fewer than two values.
 pub fn spread(values: &[f64]) -> Option<f64> {
     let usable = values.iter().filter(|value| value.is_finite()).count();
     (usable >= 2).then(|| (quantile(values, 0.75) - quantile(values, 0.25)) / 2.0)
 }
 
-/// The least and the greatest; infinities the wrong way round for none.
+/// Returns the least and the greatest value; infinity and negative infinity without values.
 pub fn range(values: &[f64]) -> (f64, f64) {
     let (least, greatest) = (f64::INFINITY, f64::NEG_INFINITY);
     values.iter().fold((least, greatest), |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
-/// A confidence interval for the median from order statistics, valid for any distribution of independent values.
+/// Returns a confidence interval for the median from order statistics, valid for any distribution of independent
+/// values.
 ///
-/// Counts the pairs of order statistics (the sign test inverted): the interval between the `k`-th smallest and the `k`-th
-/// largest misses the median with probability `2 P(Binomial(n, 1/2) < k)`. Absent where even the whole range covers less
-/// than `confidence` (fewer than 6 values at 95 %, fewer than 8 at 99 %).
+/// Counts the pairs of order statistics (the sign test inverted): the interval between the `k`-th smallest and the
+/// `k`-th largest misses the median with probability `2 P(Binomial(n, 1/2) < k)`. `None` if even the whole range covers
+/// less than `confidence` (fewer than 6 values at 95 %, fewer than 8 at 99 %).
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let sorted = sorted(values);
     let count = sorted.len();
@@ -94,10 +95,10 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     depth.map(|k| (sorted[k], sorted[count - 1 - k]))
 }
 
-/// Up to so many values the binomial probabilities are added up; beyond about a thousand the first of them is no number any more.
+/// Maximum number of values for exact binomial probabilities; beyond about a thousand the first of them underflows.
 const EXACT: usize = 500;
 
-/// The normal deviate that a value lies within, on either side, with a probability.
+/// Returns the two-sided normal deviate for a confidence.
 fn two_sided_deviate(confidence: f64) -> f64 {
     let (mut low, mut high) = (0.0, 10.0);
     for _ in 0..60 {
@@ -113,7 +114,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// Whether two intervals have nothing in common.
+/// Returns true if two intervals are disjoint.
 pub fn apart(one: (f64, f64), other: (f64, f64)) -> bool {
     one.1 < other.0 || other.1 < one.0
 }

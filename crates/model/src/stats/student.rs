@@ -1,22 +1,22 @@
-//! Student's t distribution, as the normal deviates that correspond to it.
+//! Student's t distribution, as corresponding normal deviates.
 
-/// Wallace's approximation ("Bounds on normal approximations to Student's and the chi-square distributions", 1959): the
-/// standard normal deviate as improbable as Student's `t` with so many degrees of freedom.
+/// Returns the standard normal deviate as improbable as Student's `t` with these degrees of freedom, by Wallace's
+/// approximation ("Bounds on normal approximations to Student's and the chi-square distributions", 1959).
 pub fn normal_deviate(t: f64, degrees_of_freedom: f64) -> f64 {
     let (free, squared) = (degrees_of_freedom, t * t);
     (free * (1.0 + squared / free).ln()).sqrt().copysign(t) * (8.0 * free + 1.0) / (8.0 * free + 3.0)
 }
 
-/// The `t` with so many degrees of freedom that is as improbable as a standard normal deviate from 0 on: the inverse of
-/// [`normal_deviate`].
+/// Returns the `t` with these degrees of freedom that is as improbable as a standard normal deviate of at least 0: the
+/// inverse of [`normal_deviate`].
 pub fn t_value(deviate: f64, degrees_of_freedom: f64) -> f64 {
     let free = degrees_of_freedom;
     let scaled = deviate * (8.0 * free + 3.0) / (8.0 * free + 1.0);
     (free * (scaled * scaled / free).exp_m1()).sqrt()
 }
 
-/// Welch's test of two samples with unequal variances, as a normal deviate: beyond ±1.96 the means differ at 5 %. Absent where
-/// a sample has fewer than two values, or none varies.
+/// Computes Welch's test of two samples with unequal variances, as a normal deviate: beyond ±1.96 the means differ at 5
+/// %. `None` if a sample has fewer than two values, or if neither varies.
 pub fn welch(first: &[f64], second: &[f64]) -> Option<f64> {
     let (a, b) = (Moments::of(first)?, Moments::of(second)?);
     let error = a.error_squared + b.error_squared;

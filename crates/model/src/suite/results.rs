@@ -1,4 +1,5 @@
-//! What came of a suite: a row for each benchmark, the geometric means over them, and what is proven of each placement.
+//! Results of a suite: a row for each benchmark, the geometric means over them, and the proven effects of each
+//! placement.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,31 +9,31 @@ use crate::experiment::{ArmVerdict, Effect, MeanEffect, Policy, Race, Standing, 
 use crate::stats::order::{apart, median, median_interval};
 use crate::trial::{Arm, Experiment, Outcome, Trial, race, standing};
 
-/// What came of a suite.
+/// Results of a suite.
 #[derive(Debug)]
 pub struct Results<'a> {
     /// The suite.
     pub suite: &'a Suite,
-    /// What was tried: the operating system's choice first.
+    /// The arms: the operating system's choice first.
     pub arms: &'a [Arm],
-    /// How each benchmark was judged.
+    /// The policy by which each benchmark was judged.
     pub policy: &'a Policy,
     /// The benchmarks in their order.
     pub rows: &'a [Row<'a>],
-    /// What installs the missing programs on this system.
+    /// The command that installs the missing programs on this system.
     pub installation: Option<String>,
 }
 
-/// A benchmark and what came of it.
+/// A benchmark and its result.
 #[derive(Debug)]
 pub struct Row<'a> {
     /// The benchmark.
     pub benchmark: &'a Benchmark,
-    /// What came of it.
+    /// Its result.
     pub result: RowResult,
 }
 
-/// What came of a benchmark.
+/// Result of a benchmark.
 #[derive(Debug)]
 pub enum RowResult {
     /// It was tried.
@@ -41,14 +42,14 @@ pub enum RowResult {
     Missing(Vec<String>),
     /// No run gave a number.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
-        /// The end of what it wrote.
+        /// The end of its output.
         output: String,
-        /// The experiment's number in the store, where runs were made.
+        /// The experiment's number in the store, if runs were made.
         stored: Option<i64>,
     },
-    /// The time was up before.
+    /// The time ended before its turn.
     NotTried,
 }
 
@@ -59,16 +60,16 @@ pub struct Tried {
     pub experiment: Experiment,
     /// Its runs.
     pub trials: Vec<Trial>,
-    /// What they show.
+    /// The state of the experiment.
     pub standing: Standing,
-    /// The race that they are.
+    /// The race over its trials.
     pub race: Race,
     /// Its number in the store.
     pub stored: Option<i64>,
 }
 
 impl RowResult {
-    /// What the trials of a benchmark came to.
+    /// Evaluates the trials of a benchmark.
     pub fn of(experiment: Experiment, trials: Vec<Trial>, stored: Option<i64>) -> Self {
         let failed = trials.iter().find_map(|trial| match &trial.outcome {
             Outcome::Failed { why, output } => Some((why.clone(), output.clone())),
@@ -85,22 +86,22 @@ impl RowResult {
     }
 }
 
-/// What the runs of a placement that count have as their median.
+/// Medians over the counted runs of a placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Medians {
     /// The clock rate.
     pub gigahertz: Option<f64>,
-    /// Whether some of the clock rates are estimates.
+    /// True if some of the clock rates are estimates.
     pub is_estimate: bool,
-    /// In which the median of the clock rate is with 95 %.
+    /// The 95 % interval of the median clock rate.
     interval: Option<(f64, f64)>,
     /// The power of the packages.
     pub watts: Option<f64>,
 }
 
 impl Medians {
-    /// By how much the clock is faster than another's, a difference of logarithms; absent where chance makes as much, or where that is not
-    /// known.
+    /// Returns the advantage in clock rate over another placement, a difference of logarithms; `None` if it is within
+    /// chance, or unknown.
     pub fn faster_than(&self, other: &Self) -> Option<f64> {
         let ratio = self.gigahertz? / other.gigahertz?;
         apart(self.interval?, other.interval?).then(|| ratio.ln())
@@ -108,7 +109,7 @@ impl Medians {
 }
 
 impl Tried {
-    /// The medians of a placement.
+    /// Returns the medians of a placement.
     pub fn medians(&self, arm: usize) -> Medians {
         let trials = || self.trials.iter().filter(|trial| trial.block > 0 && trial.arm == arm);
         let middle = |values: &[f64]| (!values.is_empty()).then(|| median(values));
@@ -124,7 +125,7 @@ impl Tried {
 }
 
 impl Row<'_> {
-    /// The experiment, where there is one.
+    /// Returns the experiment, if there is one.
     pub fn tried(&self) -> Option<&Tried> {
         match &self.result {
             RowResult::Tried(tried) => Some(tried),
@@ -132,7 +133,7 @@ impl Row<'_> {
         }
     }
 
-    /// One that can be trusted.
+    /// Returns the experiment, if it can be trusted.
     pub fn sound(&self) -> Option<&Tried> {
         self.tried().filter(|tried| !matches!(tried.standing.verdict, Verdict::Unsound { .. }))
     }
@@ -143,17 +144,17 @@ impl Row<'_> {
 pub struct Mean {
     /// The category; null for all benchmarks.
     pub category: Option<String>,
-    /// Which of the placements, from 1.
+    /// Index of the placement, from 1.
     pub arm: usize,
-    /// The mean, and over how many benchmarks it is: those that can be trusted, and in which the placement did not fail.
+    /// The mean and its number of benchmarks: those with trusted results in which the placement did not fail.
     pub mean: MeanEffect,
-    /// The same with the benchmarks that cannot be trusted; absent where there is none.
+    /// The same including untrusted results; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_doubtful: Option<MeanEffect>,
 }
 
 impl Results<'_> {
-    /// The categories in the order in which they are first named.
+    /// Returns the categories in the order of their first appearance.
     pub fn categories(&self) -> Vec<&str> {
         let mut categories: Vec<&str> = Vec::new();
         for row in self.rows {
@@ -164,13 +165,13 @@ impl Results<'_> {
         categories
     }
 
-    /// The mean of a placement over the benchmarks of a category, or over all; those that cannot be trusted have no part. The
-    /// intervals of all placements together hold at the error rate.
+    /// Returns the mean of a placement over the benchmarks of a category, or over all; untrusted results are left out.
+    /// The intervals of all placements together hold at the error rate.
     pub fn mean(&self, category: Option<&str>, arm: usize) -> Option<MeanEffect> {
         self.mean_of(category, arm, false)
     }
 
-    /// The same with those that cannot be trusted; absent where there is none, or none has an effect.
+    /// Returns the same including untrusted results; `None` if there are none with an effect.
     pub fn mean_with_doubtful(&self, category: Option<&str>, arm: usize) -> Option<MeanEffect> {
         let sound = self.mean(category, arm).map_or(0, |mean| mean.experiments);
         self.mean_of(category, arm, true).filter(|mean| mean.experiments > sound)
@@ -183,7 +184,7 @@ impl Results<'_> {
         mean_effect(&races, arm, self.policy.error_rate / (self.arms.len() - 1) as f64)
     }
 
-    /// All means: of each category with more than one benchmark, and over all.
+    /// Returns all means: of each category with more than one benchmark, and over all.
     pub fn means(&self) -> Vec<Mean> {
         let scopes = self.categories().into_iter().map(Some).chain([None]);
         scopes
@@ -196,7 +197,7 @@ impl Results<'_> {
             .collect()
     }
 
-    /// In how many benchmarks a placement is proven better by the margin, in how many worse, and in how many it failed.
+    /// Counts the benchmarks in which a placement is proven better by the margin, proven worse, and in which it failed.
     pub fn decided(&self, arm: usize) -> Decided {
         let of = |wanted: ArmVerdict| {
             let is_wanted = |tried: &&Tried| {
@@ -210,7 +211,7 @@ impl Results<'_> {
         Decided { better: of(ArmVerdict::Wins), worse: of(ArmVerdict::Worse), failed: of(ArmVerdict::Failed) }
     }
 
-    /// What is proven of a mean.
+    /// Returns the proven result for a mean.
     pub fn of_mean(&self, effect: &Effect) -> Proven {
         let margin = self.policy.margin_ln();
         let (low, high) = (effect.low.unwrap_or(f64::NEG_INFINITY), effect.high.unwrap_or(f64::INFINITY));
@@ -224,7 +225,7 @@ impl Results<'_> {
     }
 }
 
-/// In how many benchmarks what is proven of a placement.
+/// Numbers of benchmarks by proven result of a placement.
 #[derive(Clone, Copy, Debug)]
 pub struct Decided {
     /// It is better by the margin or more.
@@ -235,7 +236,7 @@ pub struct Decided {
     pub failed: usize,
 }
 
-/// What is proven of a mean effect.
+/// Proven result for a mean effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proven {
     /// It is better, and the estimate reaches the margin.

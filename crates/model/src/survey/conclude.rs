@@ -1,4 +1,4 @@
-//! What a survey shows, in plain words: each finding with its number, its uncertainty, and what to do next.
+//! Conclusions from a survey in plain words: each finding with its number, its uncertainty, and the next step.
 
 mod causes;
 mod cpus;
@@ -22,65 +22,65 @@ use crate::links::LinkClass;
 pub use topics::conclude;
 
 /// The error rate of each test over all cpus at once: among equal cpus, a quantity is called different on any of them
-/// with this probability at most.
+/// with at most this probability.
 pub const ERROR_RATE: f64 = 0.01;
 
-/// What was concluded from one survey.
+/// Conclusions from one survey.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Conclusions {
-    /// What differs, weightiest first.
+    /// Differences, most important first.
     pub findings: Vec<Finding>,
-    /// What was tested and found not to differ, one sentence each.
+    /// Tests that found no difference, one sentence each.
     pub no_difference: Vec<String>,
-    /// What was looked at and can be called neither different nor equal yet, one sentence each.
+    /// Tests that can show neither difference nor equality yet, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<String>,
-    /// How long a survey should be to decide what is open, in seconds: estimated from the spread over rounds and rounded up; absent
-    /// where nothing is open, or it would take more than a day.
+    /// Length of a survey that would decide open questions, in seconds: estimated from the spread over rounds and
+    /// rounded up. Absent if none is open, or if it would take more than a day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longer_s: Option<u64>,
     /// The link cost classes, nearest first.
     pub link_classes: Vec<LinkClass>,
-    /// The allowed cpus that no finding speaks against for latency-sensitive work.
+    /// The allowed cpus without a finding against latency-sensitive work.
     pub quiet: CpuSet,
-    /// Whether the machine's first cpu is worse than its peers; absent where it was not visited, or has no peers.
+    /// Comparison of the machine's first cpu with its peers; absent if it was not visited, or has no peers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_cpu: Option<FirstCpu>,
 }
 
 impl Conclusions {
-    /// Adds a sentence about what is no finding: as undecided where a survey would have to be longer, in seconds.
+    /// Adds a sentence that is no finding: undecided if a longer survey, of `needs_s` seconds, is needed.
     fn add_unfound(&mut self, sentence: String, needs_s: Option<f64>) {
         let Some(needs_s) = needs_s else { return self.no_difference.push(sentence) };
         self.undecided.push(format!("{sentence}; {} should tell", words::about(needs_s)));
         self.needs(needs_s);
     }
 
-    /// A survey has to be so long, in seconds.
+    /// Raises the length of a decisive survey to this, in seconds.
     fn needs(&mut self, seconds: f64) {
         self.longer_s = self.longer_s.max(words::enough_s(seconds));
     }
 }
 
-/// Whether the first cpu, where most interrupts go, is worse than its peers.
+/// Comparison of the first cpu, where most interrupts go, with its peers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstCpu {
     /// Its number.
     pub cpu: u32,
-    /// Whether it is.
+    /// Whether it is worse.
     pub is_worse: Answer,
-    /// The answer with its numbers; by whom and what to do is in the findings about this cpu.
+    /// The answer with its numbers; causes and advice are in the findings about this cpu.
     pub answer: String,
 }
 
-/// An answer that may have to wait.
+/// An answer, possibly postponed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// A test says so.
+    /// A test shows it.
     Yes,
     /// Every difference that matters is excluded.
     No,
-    /// No test says so, and differences that matter are not excluded.
+    /// No test shows it, and differences that matter are not excluded.
     CannotTellYet,
 }

@@ -1,4 +1,4 @@
-//! What each device's interrupt cost the cpus of a survey.
+//! Cost of each device's interrupt for the cpus of a survey.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::Survey;
 use crate::attribution::Cause;
 
-/// What a device's interrupt took from the cpu that it took most from.
+/// Cost of a device's interrupt for the cpu that lost most to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceCost {
     /// That cpu.
     pub cpu: u32,
-    /// What that cpu lost to it, in microseconds a second: its handler, and the ways in and out.
+    /// Time lost by that cpu, in microseconds per second: the handler, and the ways in and out.
     pub lost_us_per_s: f64,
 }
 
-/// By the interrupts' numbers; those that stalled no cpu are not in it.
+/// Returns costs by interrupt number; interrupts that stalled no cpu are missing.
 pub fn device_costs(survey: &Survey) -> BTreeMap<u32, DeviceCost> {
     let mut costs: BTreeMap<u32, DeviceCost> = BTreeMap::new();
     for seen in &survey.cpus {

@@ -1,4 +1,5 @@
-//! How an experiment is made, a race between placements or several between numbers of threads, and what its trials show.
+//! Course of an experiment, a race between placements or several between numbers of threads, and the state after its
+//! trials.
 
 use super::guards::Guards;
 use super::measurement::MeasurementCheck;
@@ -9,19 +10,19 @@ use crate::experiment::{
     ThreadsStanding, Verdict,
 };
 
-/// What says which runs come next, and what the runs so far show.
+/// Decides the next runs, and evaluates all runs.
 #[derive(Clone, Debug)]
 pub struct Design {
     question: Question,
     metric: Metric,
     policy: Policy,
     guards: Guards,
-    /// The metric's numbers.
+    /// Values of the metric.
     values: Vec<f64>,
-    /// Whether they measure anything.
+    /// Check that these measure anything.
     measurement: MeasurementCheck,
     blocks: u32,
-    /// What one placement of something that goes on running leaves behind for those that follow.
+    /// After-effects between placements of processes that keep running.
     slots: Option<Slots>,
 }
 
@@ -34,7 +35,7 @@ enum Question {
 }
 
 impl Experiment {
-    /// The cells of an experiment with numbers of threads; absent where an arm has none.
+    /// Returns the cells of an experiment with numbers of threads; `None` if an arm has none.
     pub fn cells(&self) -> Option<Vec<Cell>> {
         let cell = |arm: &super::Arm| Some(Cell { threads: arm.threads?, pinned: arm.cpus.is_some() });
         self.arms.iter().map(cell).collect::<Option<Vec<Cell>>>().filter(|cells| !cells.is_empty())
@@ -42,7 +43,7 @@ impl Experiment {
 }
 
 impl Design {
-    /// The design of an experiment after some of its trials.
+    /// Creates the design of an experiment after some of its trials.
     pub fn of(experiment: &Experiment, trials: &[Trial]) -> Self {
         let cpus = u32::try_from(experiment.machine.allowed.len()).unwrap_or(u32::MAX);
         let candidates = experiment.arms.len().saturating_sub(1);
@@ -65,7 +66,7 @@ impl Design {
         design
     }
 
-    /// The arms of the next block, as [`Race::next_block`].
+    /// Returns the arms of the next block, as [`Race::next_block`].
     pub fn next_block(&self, seed: u64) -> Vec<usize> {
         match &self.question {
             Question::Placements(race) => race.next_block(seed),
@@ -76,7 +77,7 @@ impl Design {
     /// Takes the trials of a block into account.
     ///
     /// # Panics
-    /// When an arm is not one of the experiment's.
+    /// If an arm does not belong to the experiment.
     pub fn add(&mut self, trials: &[&Trial]) {
         let block = block_of(trials, |trial| match trial.outcome {
             Outcome::Value(value) => self.metric.judged(value),
@@ -107,12 +108,12 @@ impl Design {
         }
     }
 
-    /// How many blocks there were.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> u32 {
         self.blocks
     }
 
-    /// Whether more runs would change nothing, or are not allowed.
+    /// Returns true if more runs would change nothing, or are not allowed.
     pub fn is_decided(&self) -> bool {
         match &self.question {
             Question::Placements(race) => {
@@ -123,7 +124,7 @@ impl Design {
         }
     }
 
-    /// The arms that may still be run.
+    /// Returns the arms that may still be run.
     pub fn alive(&self) -> Vec<usize> {
         match &self.question {
             Question::Placements(race) => std::iter::once(0).chain(race.alive()).collect(),
@@ -131,7 +132,8 @@ impl Design {
         }
     }
 
-    /// What the blocks show so far; of numbers of threads, the first question's answer, and [`Design::threads`] has the others.
+    /// Returns the present state; for numbers of threads, the first question's answer, and [`Design::threads`] has the
+    /// others.
     pub fn standing(&self) -> Standing {
         match &self.question {
             Question::Placements(race) => self.guarded(race.standing()),
@@ -141,7 +143,7 @@ impl Design {
         }
     }
 
-    /// The races between numbers of threads, where these are the question.
+    /// Returns the races between numbers of threads, if these are tried.
     pub fn threads(&self) -> Option<&Threads> {
         match &self.question {
             Question::Placements(_) => None,
@@ -149,7 +151,7 @@ impl Design {
         }
     }
 
-    /// What the blocks show of each question about numbers of threads, where these are the question.
+    /// Returns the state of each question about numbers of threads, if these are tried.
     pub fn threads_standing(&self) -> Option<ThreadsStanding> {
         self.threads().map(|threads| self.of_threads(threads))
     }
@@ -168,7 +170,7 @@ impl Design {
         standing
     }
 
-    /// Takes back what numbers as coarse as these cannot prove.
+    /// Retracts results that coarse values cannot prove.
     fn without_coarse(&self, standing: &mut Standing, policy: &Policy) {
         let coarse = take_back(standing, &self.values, policy);
         let measurement = self.measurement.doubt();
@@ -182,7 +184,7 @@ impl Design {
         }
     }
 
-    /// Whether a question is not decided.
+    /// Returns true if a question is undecided.
     pub fn is_undecided(&self) -> bool {
         let is = |standing: &Standing| matches!(standing.verdict, Verdict::Undecided { .. });
         match self.threads_standing() {
@@ -191,7 +193,8 @@ impl Design {
         }
     }
 
-    /// A winner needs proof that no guard is worse, and "no difference" numbers that would show one.
+    /// Checks guards: a winner needs proof that no guard is worse, and "no difference" needs values fine enough to show
+    /// one.
     fn guarded(&self, mut standing: Standing) -> Standing {
         standing.guards = self.guards.standings();
         match standing.verdict {
@@ -214,7 +217,8 @@ impl Design {
     }
 }
 
-/// The guards that are worse at the candidates that would win without them, or where nothing else is left, at all; none as long as another is tried.
+/// Returns the worse guards of candidates that would win without them, or of all candidates if there is no other
+/// answer; empty while another candidate is tried.
 fn guard_doubts(standing: &Standing) -> Vec<Doubt> {
     let is_barred = |arm: usize| matches!(standing.arms[arm].state, ArmState::Out { why: OutReason::GuardWorse, .. });
     let is_open = matches!(standing.verdict, Verdict::Undecided { .. });
@@ -233,10 +237,10 @@ fn guard_doubts(standing: &Standing) -> Vec<Doubt> {
     standing.guards.iter().filter(is_worse).map(doubt).collect()
 }
 
-/// From nothing to something is no ratio.
+/// Stands for an infinite ratio, from zero to a value.
 const LARGEST: f64 = 1e3;
 
-/// What the trials of an experiment show: all that a verdict is made of. Of numbers of threads it is the first answer;
+/// Evaluates the trials of an experiment: the input of a verdict. For numbers of threads it is the first answer;
 /// [`super::threads()`] has the others.
 pub fn standing(experiment: &Experiment, trials: &[Trial]) -> Standing {
     Design::of(experiment, trials).standing()

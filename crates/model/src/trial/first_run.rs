@@ -1,11 +1,11 @@
-//! Whether the first run of a program did the same work as the later ones.
+//! Comparison of a program's first run with the later ones: did it do the same work.
 
 use super::{Outcome, Trial};
 use crate::stats::order::median;
 
-/// A first run of the usual work takes less than this many times as long, or as short.
+/// Smallest ratio of an unusual first run's time to the later ones', or the inverse.
 const UNUSUAL_RATIO: f64 = 10.0;
-/// Differences of less are those of a cold start, in seconds.
+/// Smallest difference beyond a cold start, in seconds.
 const LEAST_DIFFERENCE_S: f64 = 0.1;
 
 /// A first run that took much longer, or shorter, than the later ones.
@@ -13,14 +13,14 @@ const LEAST_DIFFERENCE_S: f64 = 0.1;
 pub struct FirstRun {
     /// Its arm.
     pub arm: usize,
-    /// Whether it was the first run of the whole experiment.
+    /// True if it was the first run of the whole experiment.
     pub is_first_of_all: bool,
     /// Time of the first run over the median of the later ones.
     pub ratio: f64,
 }
 
-/// Compares the first run of each arm with the trials of the arm that count. Returns the one that differs most, or `None` if none differs
-/// much: later runs then had about the same to do.
+/// Compares the first run of each arm with the arm's counted trials. Returns the most unusual one, or `None` if all did
+/// about the same work.
 pub fn compare_first_run(trials: &[Trial]) -> Option<FirstRun> {
     let arms = trials.iter().map(|trial| trial.arm).max()? + 1;
     let compared = (0..arms).filter_map(|arm| compare_first_run_of(trials, arm));
@@ -30,7 +30,7 @@ pub fn compare_first_run(trials: &[Trial]) -> Option<FirstRun> {
 fn compare_first_run_of(trials: &[Trial], arm: usize) -> Option<FirstRun> {
     let has_value = |trial: &&Trial| matches!(trial.outcome, Outcome::Value(_)) && trial.observed.wall_s > 0.0;
     let at = trials.iter().position(|trial| trial.arm == arm)?;
-    // Several runs in a row are no first run.
+    // Several consecutive runs are no first run.
     let first = Some(&trials[at]).filter(|trial| trial.block == 0).filter(has_value)?.observed.wall_s;
     let later = trials.iter().filter(|trial| trial.arm == arm && trial.block > 0).filter(has_value);
     let later: Vec<f64> = later.map(|trial| trial.observed.wall_s).collect();

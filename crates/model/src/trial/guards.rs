@@ -1,10 +1,10 @@
-//! Guards: what must not get worse while something else gets better. That nothing bad was seen of one proves nothing; what counts is proof
-//! that it is not worse by the margin of guards.
+//! Guards: metrics that must not get worse when another gets better. The absence of evidence is no proof; a guard
+//! passes when it is proven not to be worse by the margin of guards.
 
 use super::{Metric, Trial, block_of};
 use crate::experiment::{Evidence, GuardStanding, GuardVerdict, Outcome, Policy, Question, closed, effect};
 
-/// What the blocks so far say about every guard on every candidate.
+/// Evidence about every guard on every candidate.
 #[derive(Clone, Debug)]
 pub(super) struct Guards {
     policy: Policy,
@@ -21,13 +21,13 @@ struct Guard {
 #[derive(Clone, Debug)]
 struct Candidate {
     outcomes: Vec<Outcome>,
-    /// Against "worse by exactly the margin".
+    /// Evidence against "worse by exactly the margin".
     by_margin: Evidence,
 }
 
 impl Guard {
-    /// The e-values against "worse by the margin or more", closed over all candidates: whichever of them is the one that wins, its guard passes
-    /// falsely with the error rate at most.
+    /// Returns the e-values against "worse by the margin or more", closed over all candidates: whichever of them wins,
+    /// its guard passes falsely with at most the error rate.
     fn not_worse(&self) -> Vec<f64> {
         closed(&self.candidates.iter().map(|candidate| candidate.by_margin.above().now()).collect::<Vec<f64>>())
     }
@@ -55,14 +55,14 @@ impl Guards {
         }
     }
 
-    /// What is known of the guards on a candidate, in their order.
+    /// Returns the verdicts on the guards of a candidate, in their order.
     pub(super) fn verdicts(&self, arm: usize) -> impl Iterator<Item = GuardVerdict> + '_ {
         self.guards.iter().map(move |guard| self.verdict(&guard.candidates[arm - 1], guard.not_worse()[arm - 1]))
     }
 
-    /// Whether one of them is proven to be worse.
+    /// Returns true if one of them is proven to be worse.
     pub(super) fn is_worse(&self, arm: usize) -> bool {
-        // All candidates together are only looked at if this one alone looks worse.
+        // All candidates are evaluated only if this one alone looks worse.
         let looks_worse = |guard: &Guard| guard.candidates[arm - 1].by_margin.below().now() >= self.policy.enough();
         self.guards.iter().any(looks_worse) && self.verdicts(arm).any(|verdict| verdict == GuardVerdict::Worse)
     }
@@ -76,7 +76,7 @@ impl Guards {
         }
     }
 
-    /// Every guard on every candidate.
+    /// Returns the standing of every guard on every candidate.
     pub(super) fn standings(&self) -> Vec<GuardStanding> {
         let of = |(guard, found): (usize, &Guard)| {
             let candidates = found.candidates.iter().zip(found.not_worse()).enumerate();

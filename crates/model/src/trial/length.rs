@@ -1,36 +1,39 @@
-//! How long a slot should be: from a metric that was read again and again while nothing changed.
+//! Choice of a slot's length, from repeated readings of a metric while nothing changed.
 
 use super::Metric;
 use super::live::{SLOTS_S, wash_out_s};
 use crate::sample::{Meter, Seen};
 
-/// So many pairs of slots, one after the other, a length needs to be considered.
+/// Minimum number of consecutive pairs of slots for a length to be considered.
 const FEWEST_PAIRS: usize = 8;
-/// Values of a metric that are needed to choose any length.
+/// Minimum number of values of a metric to choose a length.
 pub const FEWEST_VALUES: usize = 8;
-/// The longest length that is chosen, in seconds.
+/// Maximum length, in seconds.
 const LONGEST_S: f64 = 10.0;
-/// Of several lengths that take about as long the shortest is chosen: what is slow and was not seen harms it least.
+/// Tolerated ratio of times: among similar ones the shortest length is chosen, since slow changes that were not seen
+/// harm it least.
 const ABOUT: f64 = 1.1;
-/// A length counts where this share of its slots has a value.
+/// Minimum share of slots with a value for a length.
 const USABLE: f64 = 0.95;
-/// From one length to the next.
+/// Ratio of one length to the next.
 const STEP: f64 = 1.25;
 
-/// A length of slots, and what to expect of it.
+/// A length of slots, with its expected noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlotLength {
-    /// How long a slot is measured, in seconds.
+    /// Measured time of a slot, in seconds.
     pub slot_s: f64,
-    /// How much two slots in a row differ where nothing changes: the root of the mean square of differences of logarithms. Its square is twice the
-    /// Allan variance of the slots, with the wash-out as dead time. `None` if too little was read to tell.
+    /// Difference of two consecutive slots without changes: the root of the mean square of differences of logarithms.
+    /// Its square is twice the Allan variance of the slots, with the wash-out as dead time. `None` after too few
+    /// readings.
     pub noise: Option<f64>,
-    /// Whether no longer one could be looked at though longer ones were better and better.
+    /// True if longer ones were better and better, but no longer one could be tested.
     pub is_longest: bool,
 }
 
-/// The length that decides soonest. `seen` are looks at one metric, `step_s` apart; no slot is shorter than `least_s`. The time to a verdict grows with the variance of the difference
-/// of a pair of slots, and with the time that the pair takes. Absent where no length has values.
+/// Returns the length that decides soonest; `None` if no length has values. `seen` are looks at one metric, `step_s`
+/// apart; no slot is shorter than `least_s`. The time to a verdict grows with the variance of the difference of a pair
+/// of slots, and with the time that the pair takes.
 pub fn slot_length(meter: &Meter, metric: &Metric, seen: &[Seen], (step_s, least_s): (f64, f64)) -> Option<SlotLength> {
     let mut tried: Vec<(SlotLength, f64)> = Vec::new();
     let mut slot_s = (step_s.max(least_s).max(SLOTS_S.0) / step_s - 1e-6).ceil() * step_s;
@@ -57,8 +60,8 @@ pub fn slot_length(meter: &Meter, metric: &Metric, seen: &[Seen], (step_s, least
     Some(SlotLength { is_longest: at + 1 == tried.len(), ..tried[at].0 })
 }
 
-/// Returns the shortest length of which nearly all slots have a value, from too few looks to compare lengths; otherwise as [`slot_length`].
-/// `None` if no length has enough values.
+/// Returns the shortest length of which nearly all slots have a value, from too few looks to compare lengths; otherwise
+/// as [`slot_length`]. `None` if no length has enough values.
 pub fn shortest_slot(
     meter: &Meter,
     metric: &Metric,
@@ -76,7 +79,7 @@ pub fn shortest_slot(
     Some(SlotLength { slot_s, noise: None, is_longest: false })
 }
 
-/// Counts the looks at which the metric had a value since the look before: of a count, those at which it had moved.
+/// Counts the looks with a value since the look before: for a count, those after which it had moved.
 pub fn count_values(meter: &Meter, metric: &Metric, seen: &[Seen]) -> usize {
     seen.windows(2).filter(|slot| has_value(meter, metric, slot)).count()
 }

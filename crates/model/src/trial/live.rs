@@ -1,4 +1,4 @@
-//! Running processes that are placed, instead of a command that is run: a trial is then a slot of their life.
+//! Running processes that are placed, instead of a command: a trial is then a slot of their time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,38 +9,39 @@ use crate::quantity::MeasuredQuantity;
 
 /// The shortest and the longest slot, in seconds.
 pub const SLOTS_S: (f64, f64) = (0.1, 60.0);
-/// The least wash-out, in seconds: a migration and the caches after it are done by then.
+/// Minimum wash-out, in seconds: it covers a migration and the refill of caches.
 const LEAST_WASH_OUT_S: f64 = 0.1;
-/// A wash-out takes this share of a slot at least, and this share at most.
+/// Minimum and maximum share of a slot for its wash-out.
 const WASH_OUT_SHARES: (f64, f64) = (0.1, 0.5);
 
-/// Running processes, and how they are measured.
+/// Running processes, with the way of measuring them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Live {
-    /// Processes that were named by their numbers.
+    /// Processes given by their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<LiveProcess>,
-    /// What processes match that were not named: all of these, "FIELD=PATTERN" as in a rule of `corewise keep`.
+    /// Patterns of the other processes, all of which must match: "FIELD=PATTERN" as in a rule of `corewise keep`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<String>,
-    /// Where the metrics are read.
+    /// Source of the metrics.
     pub source: Source,
-    /// How long a slot is measured, in seconds.
+    /// Measured time of a slot, in seconds.
     pub slot_s: f64,
-    /// What ends a slot at once, and the part of its placement in the race.
+    /// Limits that end a slot at once and remove its placement from the race.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Limit>,
 }
 
-/// A session has so many blocks at least: fewer cannot show what slots leave behind for the next.
+/// Minimum number of blocks of a session: fewer cannot show after-effects of slots on the next.
 const LEAST_BLOCKS: u32 = 20;
 
-/// How slots are judged. Whatever fails in a slot harms those who use the processes, so a placement has no second chance.
+/// Returns the policy for slots. A failure in a slot harms the users of the processes, so a placement has no second
+/// chance.
 pub fn policy_of_slots(policy: &Policy) -> Policy {
     Policy { most_failures: 1, least_blocks: LEAST_BLOCKS, ..policy.clone() }
 }
 
-/// How trials of services are judged that stay from trial to trial: as slots, but a failure harms nobody.
+/// Returns the policy for services that stay from trial to trial: as for slots, but a failure is harmless.
 pub fn policy_of_kept(policy: &Policy) -> Policy {
     Policy { least_blocks: LEAST_BLOCKS, ..policy.clone() }
 }
@@ -50,15 +51,15 @@ pub fn policy_of_kept(policy: &Policy) -> Policy {
 pub struct LiveProcess {
     /// Its number.
     pub id: u32,
-    /// When it started, in clock ticks since the boot.
+    /// Start, in clock ticks since the boot.
     pub start_ticks: u64,
 }
 
-/// Where metrics of running processes are read.
+/// Source of the metrics of running processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// The output of a command, for a shell.
+    /// The output of a shell command.
     Command(String),
     /// A page in Prometheus' text format, by its address.
     Page(String),
@@ -66,21 +67,21 @@ pub enum Source {
     Kernel,
 }
 
-/// A metric that must not be beyond a bound.
+/// An upper or lower bound of a metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
-    /// As it was typed: "p99(query_seconds) > 50ms".
+    /// Its notation: "p99(query_seconds) > 50ms".
     pub text: String,
     /// The metric.
     pub metric: Metric,
-    /// Whether it must not be above the bound; otherwise it must not be below.
+    /// True for an upper bound; otherwise it is a lower one.
     pub is_most: bool,
     /// The bound; without a unit it is in the metric's base unit, as seconds or bytes.
     pub bound: MeasuredQuantity,
 }
 
 impl Limit {
-    /// Whether a value is beyond the bound; `None` if their units do not convert.
+    /// Returns true if a value is beyond the bound; `None` if their units do not convert.
     pub fn is_violated_by(&self, value: &MeasuredQuantity) -> Option<bool> {
         let bound = match self.bound.unit.is_bare() && value.unit.is_base() {
             true => self.bound.value,
@@ -91,12 +92,12 @@ impl Limit {
 }
 
 impl Live {
-    /// How long is waited after a switch before a slot is measured, in seconds: a tenth of the slot at least.
+    /// Returns the pause after a switch before a slot is measured, in seconds: at least a tenth of the slot.
     pub fn wash_out_s(&self) -> f64 {
         wash_out_s(self.slot_s)
     }
 
-    /// What is wrong with one that comes from a file, if anything.
+    /// Checks processes that come from a file.
     pub(super) fn check(&self) -> Result<(), String> {
         if !(SLOTS_S.0..=SLOTS_S.1).contains(&self.slot_s) {
             return Err("the length of its slots is impossible".to_owned());
@@ -108,7 +109,7 @@ impl Live {
     }
 }
 
-/// The wash-out of slots of this length.
+/// Returns the wash-out of slots of this length.
 pub fn wash_out_s(slot_s: f64) -> f64 {
     let (least, most) = WASH_OUT_SHARES;
     LEAST_WASH_OUT_S.max(least * slot_s).min(most * slot_s)

@@ -1,27 +1,28 @@
-//! Whether a metric's values measure anything: the same value in every run does not, and values that are far apart may be misread.
+//! Validity of a metric's values: the same value in every run measures nothing, and values that are far apart may be
+//! misread.
 
 use super::{Experiment, Outcome, Trial, Workload};
 use crate::experiment::{Doubt, What};
 use crate::quantity::{MeasuredQuantity, QuantityUnit, QuotedQuantity};
 
-/// Least number of runs that have to agree before a metric counts as constant.
+/// Minimum number of equal runs for a constant metric.
 const LEAST_RUNS: usize = 4;
-/// Ratio of two values from which on one of them may be misread.
+/// Ratio of two values from which one of them may be misread.
 const FAR_APART: f64 = 20.0;
-/// The same for placements of different sizes, in terms of the ratio of their cpus: so much more work is possible.
+/// Factor for the ratio of two placements' cpus, which also explains differences.
 const OF_SIZES: f64 = 2.0;
-/// Number of the least and of the greatest values that are compared with each other.
+/// Maximum number of least and of greatest values compared with each other.
 const MAX_COMPARED: usize = 50;
 /// Largest ratio of two wall times that count as equal.
 const EQUAL_TIMES: f64 = 2.0;
 
-/// The values so far, with their lines.
+/// The values, with their lines.
 #[derive(Clone, Debug)]
 pub(super) struct MeasurementCheck {
     is_wall_time: bool,
-    /// Whether the medians of placements are compared: rare values, and short slots, differ by much from run to run.
+    /// True if medians of placements are compared: rare values, and short slots, vary much from run to run.
     compares_medians: bool,
-    /// How many cpus, or threads, each arm has.
+    /// Number of cpus, or threads, of each arm.
     sizes: Vec<f64>,
     unit: QuantityUnit,
     /// Each value with its arm.
@@ -73,7 +74,7 @@ impl MeasurementCheck {
         }
     }
 
-    /// Returns the fault of the values, if any.
+    /// Returns a doubt about the values, if any.
     pub(super) fn doubt(&self) -> Option<Doubt> {
         if self.is_wall_time { None } else { self.constant().or_else(|| self.far_apart()) }
     }
@@ -95,7 +96,7 @@ impl MeasurementCheck {
             true => (0..self.sizes.len()).filter_map(|arm| self.median_of(arm)).collect(),
             false => self.runs.iter().collect(),
         };
-        // Counts of what is rare go from none to some, and what was read in no line cannot be misread.
+        // Counts of rare events range from zero up, and values without a line cannot be misread.
         runs.retain(|run| run.value() > 0.0 && !run.run.line.is_empty());
         runs.sort_by(|a, b| a.value().total_cmp(&b.value()));
         let is_pair = |pair: &(&MeasuredRun, &MeasuredRun)| self.is_far(pair.0, pair.1);
@@ -109,7 +110,7 @@ impl MeasurementCheck {
         })
     }
 
-    /// Whether two runs that took about the same time differ by more than their placements explain.
+    /// Returns true if two runs of about the same time differ by more than their placements explain.
     fn is_far(&self, low: &MeasuredRun, high: &MeasuredRun) -> bool {
         let [a, b] = [low, high].map(|run| self.sizes.get(run.arm).copied().unwrap_or(1.0));
         let enough = FAR_APART.max(OF_SIZES * a.max(b) / a.min(b));
@@ -117,7 +118,7 @@ impl MeasurementCheck {
         is_equal_time && high.value() >= enough * low.value()
     }
 
-    /// The run of an arm whose value is in the middle.
+    /// Returns the median run of an arm.
     fn median_of(&self, arm: usize) -> Option<&MeasuredRun> {
         let mut runs: Vec<&MeasuredRun> = self.runs.iter().filter(|run| run.arm == arm).collect();
         runs.sort_by(|a, b| a.value().total_cmp(&b.value()));

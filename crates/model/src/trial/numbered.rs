@@ -1,14 +1,14 @@
-//! A trial's block as it is written: with what the number 0 means.
+//! Serialization of a trial's block, which makes the meaning of 0 explicit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A block's number, and whether the trial was a warm-up.
+/// A block's number, marked if the trial was a warm-up.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(super) struct Numbered {
     /// Its block, from 1; 0 for a warm-up.
     block: u32,
-    /// Whether it was made before the session's first block: then it takes no part in anything.
+    /// True if it was made before the session's first block: then it does not count.
     #[serde(default)]
     warm_up: bool,
 }
@@ -18,7 +18,7 @@ pub(super) fn serialize<S: Serializer>(block: &u32, serializer: S) -> Result<S::
     Numbered { block: *block, warm_up: *block == 0 }.serialize(serializer)
 }
 
-/// The number alone says it; documents of earlier versions have nothing else.
+/// Reads only the number; documents of earlier versions have nothing else.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     Numbered::deserialize(deserializer).map(|numbered| numbered.block)
 }

@@ -1,27 +1,28 @@
-//! Services that are started for a command, which is their load: how each is started, and which roles there are.
+//! Services that run beside a command, which is their load: their start, and the roles.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The role of the command itself.
 pub const LOAD: &str = "load";
-/// The role of all threads that no other role has, where running processes are placed.
+/// The role of all threads without another role, if running processes are placed.
 pub const REST: &str = "rest";
 
-/// No service may take longer to be ready, in seconds: a day.
+/// Maximum time for a service to be ready, in seconds: a day.
 const LONGEST_READY_S: f64 = 86_400.0;
-/// More services are none.
+/// Maximum number of services.
 const MOST_SERVICES: usize = 100;
 
 /// Services that run beside a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// In the order in which they are started; they are ended in the other.
+    /// The services in the order of their start; they are ended in reverse order.
     pub services: Vec<Service>,
-    /// Whether they are started once a session, and move from placement to placement; otherwise they are started anew for every trial.
+    /// True if they are started once a session, and move from placement to placement; otherwise they are restarted for
+    /// every trial.
     #[serde(default)]
     pub keep_started: bool,
-    /// A service that takes more seconds to be ready has failed.
+    /// Time limit for a service to be ready, in seconds.
     pub ready_within_s: f64,
 }
 
@@ -30,9 +31,9 @@ pub struct Parts {
 pub struct Service {
     /// Its name, which is its role.
     pub name: String,
-    /// How it is started, for a shell.
+    /// Shell command that starts it.
     pub start: String,
-    /// What succeeds once it is ready, for a shell; absent where a service counts as ready that has run for half a second.
+    /// Shell command that succeeds once it is ready; absent if a service counts as ready after half a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
 }
@@ -40,14 +41,14 @@ pub struct Service {
 /// Threads that are a role of their own, by their names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadRole {
-    /// What the role is called.
+    /// Name of the role.
     pub name: String,
     /// A regular expression that matches anywhere in the name of a thread; the kernel keeps 15 bytes of a name.
     pub pattern: String,
 }
 
 impl Parts {
-    /// What is wrong with those that come from a file, if anything.
+    /// Checks services that come from a file.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.services.is_empty() || self.services.len() > MOST_SERVICES {
             return Err("it has no services, or too many".to_owned());

@@ -1,10 +1,11 @@
-//! How coarse the numbers of a metric are, and what such numbers cannot prove.
+//! Coarseness of a metric's values, and results that coarse values cannot prove.
 
 use crate::experiment::{ArmVerdict, Doubt, Policy, Standing, Verdict, What};
 use crate::stats::order::median;
 
-/// Takes back what numbers in steps of half the margin or more cannot prove: that a candidate differs by less than the margin. That it is worse they
-/// can. Of slow runs, which are counted, it takes nothing back. Gives the doubt where the verdict rests on what was taken back.
+/// Retracts results that values in steps of half the margin or more cannot prove: that a candidate differs by less than
+/// the margin. Proof that it is worse stays. For slow runs, which are counted, nothing is retracted. Returns the doubt
+/// if the verdict rests on a retracted result.
 pub(super) fn take_back(standing: &mut Standing, values: &[f64], policy: &Policy) -> Option<Doubt> {
     let may_be_coarse = policy.margin > 0.0 && policy.what != What::Tail;
     let step = step(values).filter(|step| may_be_coarse && *step >= policy.margin / 2.0)?;
@@ -13,7 +14,7 @@ pub(super) fn take_back(standing: &mut Standing, values: &[f64], policy: &Policy
     (is_taken_back && rests_on_it).then_some(Doubt::CoarseMetric { step })
 }
 
-/// Takes back that arms differ by less than the margin; whether any is undecided for this reason.
+/// Retracts results that arms differ by less than the margin; returns true if any becomes undecided.
 pub(super) fn retract_sizes(standing: &mut Standing, policy: &Policy) -> bool {
     let mut is_taken_back = false;
     for arm in &mut standing.arms {
@@ -30,8 +31,9 @@ pub(super) fn retract_sizes(standing: &mut Standing, policy: &Policy) -> bool {
     is_taken_back
 }
 
-/// The step that numbers differ by, as a share of their median: the largest decimal number of which all are multiples, 0.1 for 10, 12 and 9; 0.025
-/// for 10.25, 10 and 9.75. Where all are equal that is themselves, and their last digit counts instead. Absent without numbers, or where their median is zero.
+/// Returns the step between values, as a share of their median: the largest decimal number of which all are multiples,
+/// 0.1 for 10, 12 and 9; 0.025 for 10.25, 10 and 9.75. If all values are equal, their last digit gives the step. `None`
+/// without values, or if their median is zero.
 pub(super) fn step(values: &[f64]) -> Option<f64> {
     let finest = values.iter().filter(|value| **value != 0.0).map(|value| last_digit(*value)).min()?;
     let middle = median(values).abs();
@@ -40,14 +42,15 @@ pub(super) fn step(values: &[f64]) -> Option<f64> {
     }
     let first = values[0];
     let step = match values.iter().all(|value| *value == first) {
-        // The zeros of one number alone may be digits.
+        // For a single number, trailing zeros may be digits.
         true => 10_f64.powi(finest.min(0)),
         false => 10_f64.powi(finest) * common(values, finest),
     };
     Some(step / middle)
 }
 
-/// The largest whole number that divides all, counted in units of a digit; 1 where one has too many digits to be counted.
+/// Returns the largest whole number that divides all, counted in units of a digit; 1 if one has too many digits to be
+/// counted.
 fn common(values: &[f64], digit: i32) -> f64 {
     const MOST: f64 = 9e15;
     let in_digits: Vec<f64> = values.iter().map(|value| (value.abs() * 10_f64.powi(-digit)).round()).collect();
@@ -63,7 +66,7 @@ fn common(values: &[f64], digit: i32) -> f64 {
     in_digits.iter().fold(0, |common, value| divisor(common, *value as u64)).max(1) as f64
 }
 
-/// The power of ten of the last digit that is not zero.
+/// Returns the power of ten of the last non-zero digit.
 fn last_digit(value: f64) -> i32 {
     let text = value.abs().to_string();
     match text.split_once('.') {

@@ -1,5 +1,5 @@
-//! What the trials of an experiment with numbers of threads show beyond one answer: the table, the law, and how busy one
-//! thread is.
+//! Report on an experiment with numbers of threads, beyond one answer: the table, the law, and the occupancy of one
+//! thread.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,26 +9,26 @@ use super::{Experiment, Outcome, Trial};
 use crate::experiment::{Fit, ThreadsStanding};
 use crate::stats::order::median;
 
-/// What an experiment with numbers of threads shows.
+/// Report on an experiment with numbers of threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadsReport {
-    /// The answers, and what each cell showed.
+    /// The answers, and the state of each cell.
     #[serde(flatten)]
     pub standing: ThreadsStanding,
     /// The Universal Scalability Law.
     pub law: Fit,
-    /// How busy one thread is; absent where no run had one thread.
+    /// Occupancy of one thread; absent if no run had one thread.
     pub occupancy: Option<Occupancy>,
 }
 
-/// How much of its time one thread computes: user and system time over wall time, in the runs with one thread.
+/// Share of its time in which one thread computes: user and system time over wall time, in the runs with one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Occupancy {
-    /// Whether these runs were pinned to one cpu, where helpers of the program can have no cpu of their own.
+    /// True if these runs were pinned to one cpu, so that helpers of the program had no cpu of their own.
     pub pinned: bool,
-    /// How many runs.
+    /// Number of runs.
     pub runs: usize,
-    /// The median share; above 1 where more than one cpu was used at a time.
+    /// The median share; above 1 if more than one cpu was used at a time.
     pub median: f64,
     /// The least share.
     pub least: f64,
@@ -36,7 +36,7 @@ pub struct Occupancy {
     pub most: f64,
 }
 
-/// What the trials of an experiment with numbers of threads show; absent for other experiments.
+/// Builds the report on an experiment with numbers of threads; `None` for other experiments.
 pub fn threads(experiment: &Experiment, trials: &[Trial]) -> Option<ThreadsReport> {
     let design = Design::of(experiment, trials);
     let threads = design.threads()?;
@@ -44,12 +44,12 @@ pub fn threads(experiment: &Experiment, trials: &[Trial]) -> Option<ThreadsRepor
     Some(ThreadsReport { standing: design.threads_standing()?, law: threads.law(), occupancy })
 }
 
-/// A run of which others took the cpus for more than this share of the machine…
+/// Share of the machine used by other programs beyond which a run may have waited for a cpu for an unknown time.
 const OTHERS_BUSY: f64 = 0.1;
-/// …or that was preempted more often than this, a second, waited for a cpu, and nobody knows for how long.
+/// Preemptions per second beyond which a run may have waited for a cpu for an unknown time.
 const PREEMPTED_A_SECOND: f64 = 20.0;
 
-/// Whether the time that a run did not compute is time that it waited for something else than a cpu.
+/// Returns true if a run's idle time was spent waiting for something other than a cpu.
 fn is_undisturbed(trial: &Trial) -> bool {
     let seen = &trial.observed;
     let seconds = f64::from(trial.repeats.max(1)) * seen.wall_s;

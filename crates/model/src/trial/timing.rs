@@ -1,27 +1,28 @@
-//! How long the machine rests between trials, and how many runs make one.
+//! Rest of the machine between trials, and the number of runs in a trial.
 
 use std::time::Duration;
 
-/// Runs are made several times in a row until a trial takes this long: the rest before it is a small part of it then.
+/// Minimum duration of a trial, reached by consecutive runs: the rest before it is then a small part of it.
 const SHORTEST_TRIAL: Duration = Duration::from_millis(200);
-/// No trial is more runs than this.
+/// Maximum number of runs in a trial.
 const MOST_REPEATS: u32 = 1_000;
-/// No number of runs is planned with which a trial of the slowest placement takes longer.
+/// Maximum planned duration of a trial of the slowest placement.
 const LONGEST_PLANNED_TRIAL: Duration = Duration::from_secs(1);
-/// A trial that has taken this long gets no further run, however many were planned.
+/// Duration after which a trial gets no further run, even if more were planned.
 pub const LONGEST_TRIAL: Duration = Duration::from_secs(2);
-/// The machine rests so long before each trial, or a tenth of a run.
+/// Minimum rest before each trial; the other limits are a share of a run, and a maximum.
 const LEAST_REST: Duration = Duration::from_millis(50);
 const REST_SHARE: f64 = 0.1;
 const LONGEST_REST: Duration = Duration::from_secs(2);
 
-/// How long the machine rests before each trial of a program whose longest run takes so long, so that a trial leaves little to the next. What is left
-/// where that decays more slowly is in docs/statistics.md: it is small against a trial, or falls on all arms alike.
+/// Returns the rest before each trial of a program, from its longest run, so that trials affect each other little.
+/// docs/statistics.md treats effects that decay more slowly: they are small relative to a trial, or fall on all arms
+/// alike.
 pub fn usual_rest(run: Duration) -> Duration {
     run.mul_f64(REST_SHARE).clamp(LEAST_REST, LONGEST_REST)
 }
 
-/// How many runs of this length make a trial.
+/// Returns the number of runs of this length in a trial.
 pub fn usual_repeats(run: Duration) -> u32 {
     if run >= SHORTEST_TRIAL || run.is_zero() {
         return 1;
@@ -29,9 +30,9 @@ pub fn usual_repeats(run: Duration) -> u32 {
     ((SHORTEST_TRIAL.as_secs_f64() / run.as_secs_f64()).ceil() as u32).clamp(1, MOST_REPEATS)
 }
 
-/// Returns how many runs make the next trials, from the latest run of each placement and the number so far.
+/// Returns the number of runs in the next trials, from the latest run of each placement and the present number.
 ///
-/// The number so far stays if it is within a factor of two, so that noise does not change it from block to block.
+/// The present number stays if it is within a factor of two, so that noise does not change it from block to block.
 pub fn revise_repeats(latest: &[Duration], before: Option<u32>) -> u32 {
     let (Some(shortest), Some(longest)) = (latest.iter().min(), latest.iter().max()) else {
         return before.unwrap_or(1);

@@ -1,20 +1,20 @@
-//! One unit for all values of a metric.
+//! A common unit for all values of a metric.
 
 use super::{Experiment, Outcome, Trial, Workload};
 use crate::quantity::{QuantityUnit, UnitChange};
 use crate::sample::MetricReading;
 
-/// The units of an experiment's metric and of its guards: those of the first values.
+/// The units of an experiment's metric and of its guards: the units of the first values.
 #[derive(Clone, Debug)]
 pub struct UnitLedger {
-    /// For messages: "its metric p99", "its guard errors".
+    /// Names for messages: "its metric p99", "its guard errors".
     names: Vec<String>,
     /// The unit and its line; the metric's first, then each guard's.
     first: Vec<Option<(QuantityUnit, String)>>,
 }
 
 impl UnitLedger {
-    /// The units after some of an experiment's trials.
+    /// Creates the ledger after some of an experiment's trials.
     pub fn from_trials(workload: &Workload, trials: &[Trial]) -> Self {
         let names: Vec<String> = (0..=workload.guards.len()).map(|at| workload.describe_metric(at)).collect();
         let mut ledger = Self { first: vec![None; names.len()], names };
@@ -31,7 +31,7 @@ impl UnitLedger {
         }
     }
 
-    /// Brings the values of a trial to the units of the first ones. The trial has failed if they do not convert.
+    /// Converts the values of a trial to the units of the first ones. The trial fails if they do not convert.
     pub fn unify(&mut self, trial: &mut Trial) {
         if matches!(trial.outcome, Outcome::Failed { .. }) {
             trial.readings.clear();
@@ -51,7 +51,7 @@ impl UnitLedger {
     }
 }
 
-/// Brings one metric of a trial to a unit.
+/// Converts one metric of a trial to a unit.
 fn convert(trial: &mut Trial, at: usize, unit: &QuantityUnit, line: &str) -> Result<(), UnitChange> {
     let reading = &mut trial.readings[at];
     let from = std::mem::replace(&mut reading.unit, unit.clone());
@@ -73,7 +73,7 @@ fn convert(trial: &mut Trial, at: usize, unit: &QuantityUnit, line: &str) -> Res
     Ok(())
 }
 
-/// The unit of a metric's values (the first), or of a guard's (from 1 on), in an experiment.
+/// Returns the unit of a metric's values (0), or of a guard's (from 1 on), in an experiment.
 fn unit_at(experiment: &Experiment, trials: &[Trial], at: usize) -> QuantityUnit {
     let workload = &experiment.workload;
     let of_trials = trials.iter().find_map(|trial| trial.readings.get(at)).map(|reading| reading.unit.clone());
@@ -81,12 +81,12 @@ fn unit_at(experiment: &Experiment, trials: &[Trial], at: usize) -> QuantityUnit
     of_trials.or_else(|| Some(metric()?.usual_unit())).unwrap_or_default()
 }
 
-/// The unit of an experiment's metric.
+/// Returns the unit of an experiment's metric.
 pub fn metric_unit(experiment: &Experiment, trials: &[Trial]) -> QuantityUnit {
     unit_at(experiment, trials, 0)
 }
 
-/// The units of an experiment's metric and of its guards.
+/// Returns the units of an experiment's metric and of its guards.
 pub fn metric_units(experiment: &Experiment, trials: &[Trial]) -> Vec<QuantityUnit> {
     (0..=experiment.workload.guards.len()).map(|at| unit_at(experiment, trials, at)).collect()
 }

@@ -1,4 +1,4 @@
-//! Frames from looks: a pure function of each look and the one before it.
+//! Conversion of looks to frames: a pure function of each look and the one before it.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use corewise_machine::worth::{Board, Record, Speed};
 
 use super::{CpuNow, CpuShares, Frame, Look, Preempter, Sight, ThreadNow};
 
-/// Makes frames.
+/// Converts looks to frames.
 #[derive(Clone, Debug)]
 pub struct Frames {
     board: Board,
     before: Option<Before>,
 }
 
-/// What is needed of the look before.
+/// Needed data of the look before.
 #[derive(Clone, Debug)]
 struct Before {
     at_ns: u64,
@@ -23,12 +23,12 @@ struct Before {
 }
 
 impl Frames {
-    /// Of a machine whose cpus have these [speeds](crate::worth::speeds).
+    /// Creates a converter for a machine with these [speeds](crate::worth::speeds).
     pub fn new(machine: &Machine, speeds: Vec<Speed>) -> Self {
         Self { board: Board::new(machine, speeds), before: None }
     }
 
-    /// The frame of a look.
+    /// Converts a look to a frame.
     pub fn next(&mut self, look: Look) -> Frame {
         self.board.update(look.at_ns, &look.ticks, |_| None);
         let before = self.before.take();
@@ -70,7 +70,7 @@ fn cpus_now(records: &[Record], look: &Look, has_shares: bool) -> Vec<CpuNow> {
     online
         .map(|(cpu, record)| CpuNow {
             cpu,
-            // Of a cpu whose counters did not move yet nothing is known.
+            // The shares of a cpu are unknown until its counters move.
             shares: (has_shares && record.confidence > 0).then(|| shares(record)),
             clock_mhz: look.clocks_mhz.get(cpu as usize).copied().flatten(),
             interrupts_per_s: struck(cpu),
@@ -134,7 +134,7 @@ fn rate(count: f64, elapsed_s: f64) -> Option<f32> {
     (elapsed_s > 0.0).then(|| rounded((count / elapsed_s) as f32))
 }
 
-/// To three decimals: what is finer is noise, and takes room in a recording.
+/// Rounds to three decimals: finer digits are noise, and take room in a recording.
 fn rounded(value: f32) -> f32 {
     (value * 1e3).round() / 1e3
 }

@@ -1,4 +1,4 @@
-//! What the rules of a running keeper hold, by thread and by cpu.
+//! Threads and cpus held by the rules of a running keeper.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use corewise_machine::CpuSet;
 
 use crate::keep::Held;
 
-/// What rules hold at a moment.
+/// State of what rules hold at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holds {
     threads: BTreeMap<u32, (String, CpuSet)>,
@@ -14,7 +14,7 @@ pub struct Holds {
 }
 
 impl Holds {
-    /// Of the processes that a keeper knows, by their numbers. Those that are left alone are held by no rule.
+    /// Collects the holds of a keeper's processes, by their numbers. Processes that are left alone have none.
     pub fn of(processes: &BTreeMap<u32, Held>) -> Self {
         let mut holds = Self::default();
         for held in processes.values().filter(|held| !held.is_left_alone()) {
@@ -29,12 +29,12 @@ impl Holds {
         holds
     }
 
-    /// The rule that holds a thread, with the cpus that it gave it.
+    /// Returns the rule that holds a thread, with the cpus that it gave it.
     pub fn of_thread(&self, thread: u32) -> Option<(&str, &CpuSet)> {
         self.threads.get(&thread).map(|(rule, cpus)| (rule.as_str(), cpus))
     }
 
-    /// The rules that hold threads on a cpu, by name.
+    /// Returns the rules that hold threads on a cpu, by name.
     pub fn of_cpu(&self, cpu: u32) -> Vec<String> {
         self.cpus.get(&cpu).into_iter().flatten().cloned().collect()
     }

@@ -1,41 +1,41 @@
-//! What readers found at one moment.
+//! Readings at one moment.
 
 use corewise_machine::thread::ThreadLook;
 use corewise_machine::worth::Ticks;
 
 use super::{Holds, SourceNow, Tasks};
 
-/// What was found at one moment: counters since boot, and what is a rate already because it is read less often.
+/// Readings at one moment: counters since boot, and rates for values that are read less often.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
-    /// When, in nanoseconds of a clock that nobody sets.
+    /// Time, in nanoseconds of a monotonic clock.
     pub at_ns: u64,
-    /// When, in milliseconds since 1970-01-01 UTC.
+    /// Time, in milliseconds since 1970-01-01 UTC.
     pub at_unix_ms: i64,
-    /// What each cpu has spent its time on, by number; nothing for those that are offline.
+    /// Time of each cpu by use, by number; `None` if it is offline.
     pub ticks: Vec<Option<Ticks>>,
     /// The clock of each cpu in MHz, by number, as far as it is known.
     pub clocks_mhz: Vec<Option<u32>>,
-    /// How often sources of interrupts struck, over a stretch of their own; nothing where that is not known yet.
+    /// Rates of interrupts, over an interval of their own; `None` if not known yet.
     pub interrupts: Option<InterruptLook>,
     /// The threads of the program.
     pub threads: Vec<ThreadLook>,
-    /// What the kernel's events showed since the look before; nothing where they are not to be had.
+    /// Activity from the kernel's events since the look before; `None` if these are not available.
     pub tasks: Option<Tasks>,
-    /// Why there are none of them.
+    /// Reason why they are not available.
     pub why_no_events: String,
-    /// What rules hold.
+    /// Threads and cpus held by rules.
     pub holds: Holds,
-    /// The numbers of the threads of whoever looks.
+    /// The numbers of the watcher's own threads.
     pub own: Vec<u32>,
-    /// What became of the program; nothing while it runs.
+    /// The end of the program; `None` while it runs.
     pub end: Option<String>,
 }
 
-/// How often interrupts struck.
+/// Rates of interrupts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InterruptLook {
-    /// Each cpu a second, by number; cpus behind the last were not struck.
+    /// Rate of each cpu per second, by number; cpus beyond the last had none.
     pub cpus: Vec<f32>,
     /// The sources, most first.
     pub sources: Vec<SourceNow>,

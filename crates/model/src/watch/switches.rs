@@ -1,37 +1,38 @@
-//! Events of switches, reduced as they come to what each task did: on which cpus it ran, how often it moved, who preempted it.
+//! Reduction of switch events to the activity of each task: its cpus, its moves, its preempters.
 
 use std::collections::HashMap;
 
 use corewise_machine::event::{Event, What};
 
-/// So many tasks are remembered by where they ran last; where there are more, all are forgotten, and the next move of each is not counted.
+/// Maximum number of tasks to remember with their last cpu; beyond it all are forgotten, and the next move of each is
+/// not counted.
 const MOST_TASKS: usize = 1 << 16;
 
-/// What tasks did between two looks.
+/// Activity of tasks between two looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tasks {
-    /// By which source of events: "perf", "ftrace".
+    /// The source of events: "perf", "ftrace".
     pub source: String,
-    /// How often a cpu went over to another task.
+    /// Number of switches of a cpu to another task.
     pub switches: u64,
-    /// How many events had no room.
+    /// Number of lost events.
     pub lost: u64,
     /// The tasks that ran or were preempted, by their numbers.
     pub tasks: HashMap<u32, Task>,
 }
 
-/// What a task did.
+/// Activity of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Task {
-    /// Where it ran last; nothing where it did not.
+    /// The cpu on which it ran last; `None` if it did not run.
     pub cpu: Option<u32>,
-    /// How often it went on on another cpu than the one before.
+    /// Number of moves to another cpu.
     pub moves: u32,
-    /// Which tasks took its cpu, with their names and how often.
+    /// Tasks that preempted it, with their names and counts.
     pub preempted_by: Vec<(u32, String, u32)>,
 }
 
-/// The reduction. Events are fed in order of time.
+/// Reduces events, which are fed in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Switches {
     last: HashMap<u32, u32>,
@@ -39,7 +40,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Takes an event; those that are no switches are passed over.
+    /// Processes an event; events other than switches are ignored.
     pub fn step(&mut self, event: &Event) {
         let What::Switch { from, preempted, to, to_name } = &event.what else { return };
         self.now.switches += 1;
@@ -51,7 +52,7 @@ impl Switches {
             }
         }
         if *from != 0 {
-            // Also where it had begun before the first event.
+            // Also recorded if it had begun before the first event.
             self.last.insert(*from, event.cpu);
         }
         if *to != 0 {
@@ -65,12 +66,12 @@ impl Switches {
         }
     }
 
-    /// So many events had no room.
+    /// Records lost events.
     pub fn lose(&mut self, events: u64) {
         self.now.lost += events;
     }
 
-    /// What there was since this was asked last.
+    /// Returns the activity since the last call.
     pub fn take(&mut self) -> Tasks {
         std::mem::take(&mut self.now)
     }

@@ -1,4 +1,4 @@
-//! What handlers take from the program's threads on the cpus that are watched.
+//! Time that handlers take from the program's threads on watched cpus.
 
 use corewise_machine::event::{Event, Source, What};
 
@@ -8,7 +8,7 @@ use crate::beside::cpu::Leaving;
 use crate::beside::interruption::Making;
 
 impl Follow {
-    /// What happens on a cpu that is watched.
+    /// Handles an event of a watched cpu.
     pub(super) fn on_cpu(&mut self, event: &Event) {
         let (cpu, at_ns) = (event.cpu, event.at_ns);
         match &event.what {
@@ -20,7 +20,7 @@ impl Follow {
             What::Work { function } => self.cpus.entry(cpu).or_default().function.clone_from(function),
             _ if !self.threads.contains_key(&event.task) => {}
             What::Enter { source: Source::IrqWork } => {
-                // The kernel does not tell its end.
+                // The kernel does not record its end.
                 self.sums.handled(cpu, &self.cause(Source::IrqWork, ""), None);
             }
             What::Enter { source } => self.enter(event, *source),
@@ -56,7 +56,7 @@ impl Follow {
         self.add(event.task, cause, own_ns, event.at_ns, false);
     }
 
-    /// Told when it is over, with how long it took.
+    /// Handles a non-maskable interrupt, which is recorded at its end with its duration.
     fn non_maskable(&mut self, event: &Event, duration_ns: u64, handler: &str) {
         let cause = Cause::NonMaskable { handler: handler.to_owned() };
         let cpu = self.cpus.entry(event.cpu).or_default();
@@ -76,7 +76,7 @@ impl Follow {
         Cause::Interrupt { source, detail }
     }
 
-    /// Something takes the cpu from a thread: another interruption, or the one that it was in just now goes on.
+    /// Begins an interruption of a thread, or continues one after a short pause.
     pub(super) fn begin_interruption(&mut self, task: u32, cpu: u32, at_ns: u64) {
         let Some(thread) = self.threads.get_mut(&task) else { return };
         match &mut thread.making {

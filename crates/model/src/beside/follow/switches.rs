@@ -1,4 +1,4 @@
-//! Who is on a cpu, and for whom the program's threads wait.
+//! The current task of a cpu, and the preempted threads of the program that wait for it.
 
 use corewise_machine::event::Event;
 
@@ -8,12 +8,12 @@ use crate::beside::cpu::{Cpu, Leaving};
 use crate::beside::thread::State;
 
 impl Follow {
-    /// Holds who is on a cpu against the task that an event names: where they differ, a switch was lost.
+    /// Corrects the current task of a cpu by the task that an event names: if they differ, a switch was lost.
     pub(super) fn find_current(&mut self, event: &Event) {
         let Some(cpu) = self.cpus.get(&event.cpu).filter(|cpu| cpu.current != Some(event.task)) else { return };
         if cpu.current.is_some() {
             let (waiting, last_ns) = (cpu.waiting.clone(), cpu.last_ns);
-            // Whoever was there had the cpu until now for all that is known; the program had it until its last event.
+            // The other task is assumed to have had the cpu until now; a program's thread only until its last event.
             waiting.into_iter().for_each(|thread| self.waits(thread, event.at_ns));
             self.depart(event.cpu, last_ns, Leaving::Unknown);
         }
@@ -22,7 +22,7 @@ impl Follow {
         self.arrive(event.cpu, event.at_ns, event.task, &name);
     }
 
-    /// Who is on a cpu leaves it: the threads that waited meanwhile waited for that.
+    /// Removes the current task from a cpu; the threads that waited meanwhile waited for it.
     pub(super) fn depart(&mut self, at: u32, at_ns: u64, leaving: Leaving) {
         let waiting = self.cpus.get(&at).map(|cpu| cpu.waiting.clone()).unwrap_or_default();
         waiting.into_iter().for_each(|thread| self.waits(thread, at_ns));
@@ -48,7 +48,7 @@ impl Follow {
         }
     }
 
-    /// A task comes to a cpu.
+    /// Puts a task on a cpu.
     pub(super) fn arrive(&mut self, at: u32, at_ns: u64, task: u32, name: &str) {
         if let Some(State::Waiting { cpu, .. }) = self.threads.get(&task).map(|thread| thread.state) {
             self.waits(task, at_ns);
@@ -67,7 +67,7 @@ impl Follow {
         cpu.function.clear();
     }
 
-    /// A preempted thread waited until a time for who is on its cpu.
+    /// Accounts a preempted thread's wait, until a time, to the current task of its cpu.
     pub(super) fn waits(&mut self, task: u32, until_ns: u64) {
         let Some(State::Waiting { cpu: at, since_ns }) = self.threads.get(&task).map(|thread| thread.state) else {
             return;
@@ -90,7 +90,7 @@ impl Follow {
         }
     }
 
-    /// Keeps the name of a task, for events that name it by its number alone.
+    /// Keeps the name of a task for events that give only its number.
     pub(super) fn remember(&mut self, task: u32, name: &str) {
         if self.names.len() >= MOST_NAMES {
             self.names.clear();

@@ -2,14 +2,15 @@
 
 use crate::stats::order::median;
 
-/// The throughputs of a block: their logarithms, for each of the counts; absent where there is none.
+/// Throughputs of a block: their logarithms, for each of the counts; `None` without a run.
 pub type Row = Vec<Option<f64>>;
 
-/// Differences are moved to within so many robust standard deviations of their median.
+/// Differences are clamped at this many median absolute deviations (three robust standard deviations) from their
+/// median.
 const CLAMP: f64 = 3.0 * 1.4826;
-/// Neither parameter is above this.
+/// Upper limit of both parameters.
 pub(super) const LARGEST: f64 = 100.0;
-/// Where the search starts; it goes from there along both parameters, and along each alone with the other at 0.
+/// Starting points of the search, each with the free parameters: both, or one with the other fixed at 0.
 const STARTS: [([f64; 2], [bool; 2]); 4] = [
     ([0.05, 0.001], [true, true]),
     ([0.5, 0.05], [true, true]),
@@ -26,28 +27,28 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// By how much `threads` do more than one, as a logarithm.
+    /// Returns the speed-up of `threads` over one thread, as a logarithm.
     pub fn speed_up_ln(&self, threads: f64) -> f64 {
         threads.ln() - (1.0 + self.contention * (threads - 1.0) + self.coherency * threads * (threads - 1.0)).ln()
     }
 
-    /// The number of threads that do the most; infinite where more always do more.
+    /// Returns the number of threads with the highest throughput; infinite if it always grows.
     pub fn peak(&self) -> f64 {
         let gain = 1.0 - self.contention;
         if gain <= 0.0 { 1.0 } else { (gain / self.coherency).sqrt().max(1.0) }
     }
 
-    /// How much they do, as a multiple of what one thread does.
+    /// Returns the speed-up at the peak, or its limit.
     pub fn best_speed_up(&self) -> f64 {
         let peak = self.peak();
         if peak.is_finite() { self.speed_up_ln(peak).exp() } else { 1.0 / self.contention }
     }
 }
 
-/// The law that fits best, and how well.
+/// The law that fits best, and its misfit.
 pub struct Best {
     pub parameters: Parameters,
-    /// The root of the weighted mean square of what is left.
+    /// The root of the weighted mean square of the residuals.
     pub misfit: f64,
 }
 
@@ -58,7 +59,7 @@ struct Pair {
     differences: Vec<Option<f64>>,
 }
 
-/// What a fit is made to: by how much one count does more than another, and in how many blocks that was seen.
+/// A data point of the fit: the difference between two counts, weighted with its number of blocks.
 pub(super) struct Point {
     threads: [f64; 2],
     difference: f64,
@@ -69,7 +70,7 @@ pub(super) struct Point {
 pub struct Pairs(Vec<Pair>);
 
 impl Pairs {
-    /// The pairs of these counts of threads in these blocks.
+    /// Builds the pairs of these counts of threads in these blocks.
     pub fn new(counts: &[u32], rows: &[&Row]) -> Self {
         let mut pairs = Vec::new();
         for more in 1..counts.len() {
@@ -85,7 +86,7 @@ impl Pairs {
         Self(pairs)
     }
 
-    /// Those of the counts that have a pair in some block.
+    /// Returns the counts that have a pair in some block.
     pub fn with_runs(&self, counts: &[u32]) -> Vec<u32> {
         let has_runs = |count: usize| {
             self.0.iter().any(|pair| pair.counts.contains(&count) && pair.differences.iter().any(Option::is_some))
@@ -93,7 +94,7 @@ impl Pairs {
         (0..counts.len()).filter(|&count| has_runs(count)).map(|count| counts[count]).collect()
     }
 
-    /// How many counts have a pair in these blocks.
+    /// Returns the number of counts with a pair in these blocks.
     pub fn counts_in(&self, blocks: &[usize]) -> usize {
         let in_blocks = |pair: &&Pair| blocks.iter().any(|&block| pair.differences[block].is_some());
         let mut counts: Vec<usize> = self.0.iter().filter(in_blocks).flat_map(|pair| pair.counts).collect();
@@ -102,7 +103,7 @@ impl Pairs {
         counts.len()
     }
 
-    /// The best law for these blocks, each as often as it is named.
+    /// Fits the law to these blocks; a block may be named several times.
     pub fn fit(&self, blocks: &[usize]) -> Best {
         let points = self.points(blocks);
         let found = STARTS.iter().map(|(start, free)| descend(&points, *start, *free));
@@ -111,7 +112,7 @@ impl Pairs {
         Best { parameters: parameters(values), misfit: (squares / weights).sqrt() }
     }
 
-    /// What is fitted to in these blocks.
+    /// Returns the data points of these blocks.
     pub(super) fn points(&self, blocks: &[usize]) -> Vec<Point> {
         let point = |pair: &Pair| {
             let differences: Vec<f64> = blocks.iter().filter_map(|&block| pair.differences[block]).collect();
@@ -122,7 +123,7 @@ impl Pairs {
     }
 }
 
-/// The mean of values that are moved to within three robust standard deviations of their median.
+/// Returns the mean of values that are clamped to within three robust standard deviations of their median.
 fn clamped_mean(values: &[f64]) -> Option<f64> {
     let middle = median(values);
     let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
@@ -135,7 +136,7 @@ fn parameters([contention, coherency]: [f64; 2]) -> Parameters {
     Parameters { contention, coherency }
 }
 
-/// The weighted sum of the squares of what the law leaves unexplained.
+/// Returns the weighted sum of squared residuals.
 pub(super) fn squares(points: &[Point], values: [f64; 2]) -> f64 {
     points.iter().map(|point| point.weight * residual(point, values).powi(2)).sum()
 }
@@ -145,7 +146,7 @@ fn residual(point: &Point, values: [f64; 2]) -> f64 {
     point.difference - (more - fewer)
 }
 
-/// Levenberg's and Marquardt's descent along the free parameters, none of which goes below 0.
+/// Runs Levenberg's and Marquardt's descent along the free parameters, which stay at 0 or above.
 fn descend(points: &[Point], start: [f64; 2], free: [bool; 2]) -> ([f64; 2], f64) {
     let (mut values, mut damping) = (start, 1e-3);
     let mut least = squares(points, values);
@@ -174,7 +175,7 @@ fn step(points: &[Point], values: [f64; 2], free: [bool; 2], damping: f64) -> [f
         let (slope, residual) = (slope(point, values, free), residual(point, values));
         gradient = [0, 1].map(|index| gradient[index] + point.weight * slope[index] * residual);
     }
-    // A parameter that is not free, or that no point depends on, stays where it is.
+    // A parameter that is fixed, or that no point depends on, keeps its value.
     let [first, second] = [first, second].map(|sum| sum * (1.0 + damping) + f64::MIN_POSITIVE.sqrt());
     let determinant = first * second - both * both;
     let change = [
@@ -185,7 +186,7 @@ fn step(points: &[Point], values: [f64; 2], free: [bool; 2], damping: f64) -> [f
     [0, 1].map(|index| if free[index] && change[index].is_finite() { moved(index) } else { values[index] })
 }
 
-/// The normal equations' matrix: its first diagonal element, the one beside it, the second of the diagonal.
+/// Returns the normal equations' matrix: the first diagonal element, the off-diagonal one, the second diagonal one.
 pub(super) fn curvature(points: &[Point], values: [f64; 2], free: [bool; 2]) -> [f64; 3] {
     points.iter().fold([0.0; 3], |[first, both, second], point| {
         let slope = slope(point, values, free);
@@ -198,7 +199,7 @@ pub(super) fn curvature(points: &[Point], values: [f64; 2], free: [bool; 2]) -> 
     })
 }
 
-/// How the difference that the law gives a point grows with each parameter.
+/// Returns the derivative of a point's fitted difference by each parameter.
 fn slope(point: &Point, values: [f64; 2], free: [bool; 2]) -> [f64; 2] {
     let of = |threads: f64| {
         let (once, pairs) = (threads - 1.0, threads * (threads - 1.0));

@@ -1,21 +1,22 @@
-//! Which laws the counts do not exclude, when each of them is off the law by luck of its own.
+//! The region of laws that the counts do not exclude if each count has an error of its own.
 
 use super::fit::{LARGEST, Pairs, Parameters, Point, curvature, squares};
 use crate::stats::student::t_value;
 
-/// In so many directions from the best law the region's end is looked for.
+/// Number of directions from the best law in which the region's end is searched.
 const DIRECTIONS: u32 = 360;
 const HALVINGS: u32 = 40;
-/// Less than this of a parameter is where it ends, at 0.
+/// A parameter below this is 0.
 const NOTHING: f64 = 1e-9;
 /// The level of the throughputs is a parameter, too.
 const PARAMETERS: usize = 3;
 
 impl Pairs {
-    /// The end of the region of laws whose sum of squares is at most `1 + t² / f` times the least, in all directions: `f` is the counts beyond the
-    /// parameters, `t` Student's two-sided 5 % point. What a function of the parameters takes within the region is its 95 % interval, if each count has
-    /// an error of its own, of the same spread for all (Bates and Watts, "Nonlinear Regression Analysis and Its Applications", 1988, profile t).
-    /// Nothing where there are not enough counts.
+    /// Returns the boundary of the region of laws with a sum of squares of at most `1 + t² / f` times the least, in all
+    /// directions. `f` is the number of counts beyond the parameters, `t` Student's two-sided 5 % point. The range of a
+    /// function of the parameters within the region is its 95 % interval, if all counts have errors of the same spread
+    /// (Bates and Watts, "Nonlinear Regression Analysis and Its Applications", 1988, profile t). Empty if there are not
+    /// enough counts.
     pub(super) fn region(&self, blocks: &[usize], best: &Parameters) -> Vec<Parameters> {
         let points = self.points(blocks);
         let Some(free) = self.counts_in(blocks).checked_sub(PARAMETERS).filter(|free| *free > 0) else {
@@ -29,7 +30,7 @@ impl Pairs {
     }
 }
 
-/// Student's two-sided 5 % point; Wallace's formula is too large for the fewest degrees of freedom.
+/// Returns Student's two-sided 5 % point; Wallace's formula is too large for the fewest degrees of freedom.
 fn student_95(free: usize) -> f64 {
     match free {
         1 => 12.706,
@@ -38,7 +39,8 @@ fn student_95(free: usize) -> f64 {
     }
 }
 
-/// A direction in which the squares grow as fast as in any other: the parameters are correlated, and of different sizes.
+/// Scales a direction so that the squares grow equally fast in all of them: the parameters are correlated, and of
+/// different sizes.
 fn direction(points: &[Point], at: [f64; 2], angle: f64) -> [f64; 2] {
     let [first, both, second] = curvature(points, at, [true, true]);
     // The inverse of the transposed Cholesky factor, with which the curvature becomes the same everywhere.
@@ -49,7 +51,7 @@ fn direction(points: &[Point], at: [f64; 2], angle: f64) -> [f64; 2] {
     [(angle.cos() - beside * coherency) / lower, coherency]
 }
 
-/// Where the squares reach their limit in a direction, or a parameter its own.
+/// Returns the point in a direction at which the squares or a parameter reach their limit.
 fn end(points: &[Point], start: [f64; 2], direction: [f64; 2], most: f64) -> Parameters {
     let at = |distance: f64| [0, 1].map(|index| start[index] + distance * direction[index]);
     let is_within = |distance: f64| {

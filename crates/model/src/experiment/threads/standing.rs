@@ -1,4 +1,4 @@
-//! What an experiment with numbers of threads shows so far: each of its questions, and each of its cells.
+//! State of an experiment with numbers of threads: each of its questions, and each of its cells.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,29 +8,29 @@ use crate::experiment::carry_over::carry_over;
 use crate::experiment::{Checks, Doubt, MOST_FAILURES, Run, Standing, Verdict};
 use crate::stats::order::median;
 
-/// What an experiment with numbers of threads shows so far.
+/// State of an experiment with numbers of threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadsStanding {
-    /// How many cpus the operating system may choose from.
+    /// Number of cpus that the operating system may choose from.
     pub cpus: u32,
     /// The number of threads that the others are compared with: the most that have a cpu each, else the fewest.
     pub reference: u32,
-    /// Which number of threads is best: of the cells that are left to the operating system, or pinned where those are all.
-    /// Absent for one number.
+    /// Best number of threads, among the cells left to the operating system, or among pinned ones if there are no
+    /// others. `None` for a single number.
     pub counts: Option<CountsStanding>,
-    /// At each number of threads that is tried both ways, whether pinning is better; the fewest threads first.
+    /// Effect of pinning at each number of threads that is tried both ways; the fewest threads first.
     pub pinned: Vec<PinnedStanding>,
     /// The cells, as the experiment's arms.
     pub cells: Vec<CellStanding>,
-    /// The checks on the whole experiment. What fires here is a doubt of every verdict; arms have the experiment's numbers.
+    /// The checks on the whole experiment. A doubt here applies to every verdict; arms have the experiment's numbers.
     pub checks: Checks,
-    /// Blocks so far, those that ended early too.
+    /// Number of blocks, including unfinished ones.
     pub blocks: u32,
-    /// Runs so far, the failed ones too.
+    /// Number of runs, including failed ones.
     pub runs: u32,
 }
 
-/// Which number of threads is best.
+/// State of the race between numbers of threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CountsStanding {
     /// The experiment's number of each of the race's arms.
@@ -39,7 +39,7 @@ pub struct CountsStanding {
     pub standing: Standing,
 }
 
-/// Whether pinning is better at one number of threads.
+/// Effect of pinning at one number of threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PinnedStanding {
     /// The number of threads.
@@ -50,59 +50,59 @@ pub struct PinnedStanding {
     pub standing: Standing,
 }
 
-/// What an experiment shows about one cell.
+/// State of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellStanding {
     /// The experiment's arm.
     pub arm: usize,
-    /// What it is.
+    /// The cell: number of threads, pinned or not.
     pub cell: Cell,
-    /// Its runs in whole blocks, the failed ones too.
+    /// Its runs in whole blocks, including failed ones.
     pub runs: u32,
-    /// All its runs that failed.
+    /// Number of its failed runs.
     pub failures: u32,
-    /// The median of [`Run::x`] of its runs in whole blocks that did not fail.
+    /// Median of [`Run::x`] over its successful runs in whole blocks.
     pub median: Option<f64>,
-    /// By how much it does more than the fewest threads of its column, a difference of logarithms: Hodges' and Lehmann's
+    /// Throughput relative to the fewest threads of its column, a difference of logarithms: Hodges' and Lehmann's
     /// estimate from the blocks that have both.
     pub speed_up: Option<f64>,
 }
 
 impl PinnedStanding {
-    /// Whether one of its cells failed twice, so that there is nothing to compare.
+    /// Returns true if one of its cells failed twice, so that no comparison is possible.
     pub fn has_failed(&self) -> bool {
         self.standing.arms.iter().any(|arm| arm.failures >= MOST_FAILURES)
     }
 }
 
 impl ThreadsStanding {
-    /// Each question's standing.
+    /// Returns each question's standing.
     pub fn questions(&self) -> impl Iterator<Item = &Standing> {
         let counts = self.counts.iter().map(|counts| &counts.standing);
         counts.chain(self.pinned.iter().map(|pinned| &pinned.standing))
     }
 
-    /// Whether a question has no answer yet, or none that can be trusted.
+    /// Returns true if a question has no answer yet, or none that can be trusted.
     pub fn is_open(&self) -> bool {
         self.questions().any(|standing| matches!(standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. }))
     }
 
-    /// The answer to the first question, with the checks and the runs of the whole: the race between the counts, or, with
-    /// one count only, that between pinned and not.
+    /// Returns the answer to the first question, with the checks and the runs of the whole: the race between the
+    /// counts, or, with one count only, between pinned and not.
     pub fn main(&self) -> Option<Standing> {
         let standing = self.questions().next()?.clone();
         let checks = Checks { doubts: standing.checks.doubts, ..self.checks.clone() };
         Some(Standing { checks, blocks: self.blocks, runs: self.runs, ..standing })
     }
 
-    /// A cell by what it is.
+    /// Returns the standing of a cell.
     pub fn cell(&self, wanted: Cell) -> Option<&CellStanding> {
         self.cells.iter().find(|standing| standing.cell == wanted)
     }
 }
 
 impl Threads {
-    /// What the blocks show so far, but for the law.
+    /// Returns the present state, without the law.
     pub fn standing(&self) -> ThreadsStanding {
         let doubts = doubts(self);
         let of = |question: &Question| doubted(question.race.standing(), &doubts);
@@ -131,7 +131,7 @@ impl Threads {
     }
 }
 
-/// What speaks against the whole experiment. Each race knows what speaks against it alone.
+/// Returns doubts about the whole experiment. Each race has its own doubts.
 fn doubts(threads: &Threads) -> Vec<Doubt> {
     let candidates = threads.cells.len().saturating_sub(1);
     let found = carry_over(&threads.order, candidates);

@@ -1,4 +1,5 @@
-//! The sentences: groups and what they are worth, what the kernel does not tell, homes that matter, padding, two costs of one pair.
+//! Sentences about links: groups and their benefit, hidden caches, memory nodes that matter, padding, two costs of one
+//! pair.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +13,12 @@ use crate::links::map::{LinkMap, Origin};
 use crate::links::{Pair, brief};
 use corewise_machine::suggested_command;
 
-/// Cores differ when the dearer cost at least so much more.
+/// Smallest ratio of costs at which cores differ.
 const MARGIN: f64 = 1.1;
-/// Pairs differ if the dearest twentieth costs so much more than the cheapest.
+/// Smallest ratio of the dearest to the cheapest twentieth at which pairs differ.
 const SPREAD: f64 = 1.5;
 
-/// Adds what a map means.
+/// Adds the findings of a map.
 pub(super) fn conclude(
     map: &LinkMap,
     filled: &[Filled],
@@ -42,7 +43,8 @@ pub(super) fn conclude(
     padding::conclude(map, filled, conclusions);
     let hypervisor = map.machine.as_ref().and_then(|machine| machine.system.hypervisor.as_deref());
     for series in &map.series {
-        // Each side apart: that the two sides differ is another matter. One visit of a side has one cost.
+        // Each side is tested alone, as a difference between the sides is a separate finding. A single visit of a side
+        // has one cost.
         let sides = series
             .links
             .pairs
@@ -54,7 +56,7 @@ pub(super) fn conclude(
     }
 }
 
-/// The finding that the two ways of pairs differ, where the memory's node does not explain it.
+/// Finds a difference between the two ways of pairs that the memory's node does not explain.
 fn two_ways(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let mut twos = classes.chunk_by(|one, next| one.0 == next.0).filter_map(|of_tier| match of_tier {
         [(_, cheaper), (_, dearer)] => Some((cheaper, dearer)),
@@ -91,7 +93,7 @@ fn two_ways(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     })
 }
 
-/// What is said where nothing was found: that pairs differ all the same, or that they do not.
+/// Returns the sentence for maps without findings: pairs differ all the same, or they do not.
 pub fn nothing_found(conclusions: &LinkConclusions, unit: &str) -> String {
     let all = conclusions.kinds.first().and_then(|kind| kind.classes.last());
     match all.filter(|class| class.high_ns >= SPREAD * class.low_ns) {
@@ -105,7 +107,7 @@ pub fn nothing_found(conclusions: &LinkConclusions, unit: &str) -> String {
     }
 }
 
-/// The finding that a part of an imported map costs less than the rest, and what may explain it.
+/// Builds the finding that a part of an imported map costs less than the rest, with possible explanations.
 pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
     let rest = map.cpus.difference(&part.cpus);
     let unit = map.unit.word();
@@ -137,11 +139,11 @@ pub(super) fn cheaper(part: &CheaperPart, map: &LinkMap) -> Finding {
     }
 }
 
-/// What a tool does that nobody asked where its lines are.
+/// Advice about imported maps with lines of unknown location.
 const HOME: &str = "The file does not say which. A tool that keeps its lines on one node shows this for two equal ones. Do not place threads by \
     it before you have measured this machine";
 
-/// What can make a part of a machine cheaper.
+/// Possible causes of a cheaper part.
 enum Explanation {
     Kind,
     Clock,
@@ -169,14 +171,14 @@ impl Explanation {
     }
 }
 
-/// The finding that the kernel does not tell what divides its caches.
+/// Finds caches that are divided although the kernel does not report it.
 fn hidden(groups: &Groups) -> Option<Finding> {
     let (level, cut) = match groups.agreement.as_ref()? {
         Agreement::Finer { level, cut } => (*level, cut),
         _ => return None,
     };
     let (object, parts) = cut.first()?;
-    // A core that is in no group with another is none.
+    // A single core is not a group.
     let parts: Vec<&CpuSet> = parts.iter().filter(|part| groups.of_several_cores().contains(part)).collect();
     if parts.len() < 2 {
         return None;
@@ -201,12 +203,13 @@ fn hidden(groups: &Groups) -> Option<Finding> {
     })
 }
 
-/// "8 groups of 3 cores: inside 23 ns, across 95 ns (4.1x [4.0, 4.2])"; where there are levels above, what each step further costs.
+/// Adds the sentence "8 groups of 3 cores: inside 23 ns, across 95 ns (4.1x [4.0, 4.2])", with the cost of each further
+/// level if there are several.
 fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusions: &mut LinkConclusions) {
     let Some(series) = map.series.first() else { return };
     let ways: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier == INSIDE).map(|(_, class)| class).collect();
     let Some(&inside) = ways.first() else { return };
-    // The cheaper way alone is no cost of the pairs inside, and so nothing is compared with it.
+    // With two ways, the cheaper one is not the pairs' cost, so no ratio is given.
     let has_one_cost = ways.len() == 1;
     let ratio = |class: &CostClass| ratio(class, inside, "inside a group").filter(|_| has_one_cost);
     let across: Vec<&CostClass> = classes.iter().filter(|(tier, _)| *tier > INSIDE).map(|(_, class)| class).collect();
@@ -254,7 +257,7 @@ fn step(groups: &Groups, classes: &[(usize, CostClass)], map: &LinkMap, conclusi
     });
 }
 
-/// The finding that some cores talk for more among themselves than with any others.
+/// Finds cores with higher communication costs among themselves than with any others.
 fn dear_among_themselves(dear: &GroupLevel, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
     let (own, others) = (of(DEAR)?, of(INSIDE)?);
@@ -279,8 +282,8 @@ fn dear_among_themselves(dear: &GroupLevel, classes: &[(usize, CostClass)], map:
     })
 }
 
-/// The finding that the siblings of a named machine cost what other cores cost: no machine does that to threads that stay where they are put. In
-/// published matrices siblings talk for half at most, so that no interval is needed where the machine has few.
+/// Finds siblings of a named machine that cost as much as other cores, which means that threads were not pinned. In
+/// published matrices siblings cost at most half, so no interval is needed for machines with few of them.
 fn unpinned(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     let of = |wanted| classes.iter().find(|(tier, _)| *tier == wanted).map(|(_, class)| class);
     let (siblings, others) = (of(SAME_CORE)?, of(INSIDE)?);
@@ -304,7 +307,7 @@ fn unpinned(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
     })
 }
 
-/// What is assumed of a map of which the machine is not known: who are siblings, by ratios alone.
+/// Returns the assumption made for an unknown machine: siblings are recognized by ratios alone.
 fn assumed(conclusions: &LinkConclusions, classes: &[(usize, CostClass)], map: &LinkMap) -> Option<String> {
     let name = "name the machine with --machine to be sure";
     let unit = map.unit.word();
@@ -367,7 +370,7 @@ fn one_group(filled: &Filled, classes: &[(usize, CostClass)], map: &LinkMap) -> 
     ))
 }
 
-/// "20", or "20 and, the other way, 200" where pairs have two costs.
+/// Formats a cost: "20", or "20 and, the other way, 200" if pairs have two costs.
 fn of_both_ways(ways: &[&CostClass]) -> String {
     match ways {
         [cheaper, dearer] => format!("{} and, the other way, {}", brief(cheaper.median_ns), brief(dearer.median_ns)),
@@ -375,11 +378,11 @@ fn of_both_ways(ways: &[&CostClass]) -> String {
     }
 }
 
-/// The ratio of the medians of two classes; absent where one of them has no interval.
+/// Returns the ratio of the medians of two classes; `None` if one of them has no interval.
 fn ratio(of: &CostClass, against: &CostClass, words: &str) -> Option<Effect> {
     let ((low, high), (low_against, high_against)) = (of.interval_ns?, against.interval_ns?);
     let ratio = of.median_ns / against.median_ns;
-    // Both err on their own.
+    // Both have independent errors.
     let below = (of.median_ns / low).ln().hypot((high_against / against.median_ns).ln());
     let above = (high / of.median_ns).ln().hypot((against.median_ns / low_against).ln());
     let (low, high) = (ratio * (-below).exp(), ratio * above.exp());

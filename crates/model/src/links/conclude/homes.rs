@@ -1,4 +1,4 @@
-//! Where the memory of a line should lie: nodes between which talking is dearer with the memory on one of them.
+//! Best node for the memory of a line: nodes between which communication is dearer with the memory on one of them.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use crate::links::map::{LinkMap, Series};
 use crate::stats::order::{median, median_interval};
 use corewise_machine::suggested_command;
 
-/// Homes differ when the dearer costs at least so much more.
+/// Smallest ratio of costs at which homes differ.
 const HOME_MARGIN: f64 = 1.1;
 
-/// Adds what the memory's node does, for each way to talk; whether it matters for one.
+/// Adds the effect of the memory's node, for each way to talk; returns true if it matters for one.
 pub(super) fn conclude(map: &LinkMap, conclusions: &mut LinkConclusions) -> bool {
     let before = conclusions.findings.len();
     for series in &map.series {
         let homes = homes(series, map);
-        // The nodes between which it matters most stand for the others.
+        // Only the pair of nodes with the strongest effect is described.
         let most = homes.iter().max_by(|one, other| one.effect.low.total_cmp(&other.effect.low));
         match most {
             Some(home) if home.effect.low >= HOME_MARGIN => {
@@ -38,15 +38,16 @@ pub(super) fn conclude(map: &LinkMap, conclusions: &mut LinkConclusions) -> bool
     conclusions.findings.len() > before
 }
 
-/// Two nodes, and how much dearer talking between their cpus is with the memory on the one than on the other.
+/// Two nodes, and the ratio of communication costs between their cpus with the memory on one or the other.
 struct Homes {
-    /// The node by the system's number on which memory is dearer.
+    /// The node, by the system's number, on which memory is dearer.
     dear: u32,
     cheap: u32,
     effect: Effect,
 }
 
-/// What the home does between each two nodes, over the pairs that were visited from both sides. Their intervals hold all together.
+/// Returns the effect of the home between each two nodes, over the pairs that were visited from both sides. The
+/// intervals hold simultaneously.
 fn homes(series: &Series, map: &LinkMap) -> Vec<Homes> {
     let Some(machine) = &map.machine else { return Vec::new() };
     if matches!(series.what, What::Oneway | What::Bandwidth { .. } | What::Channel { .. } | What::Queue { .. }) {

@@ -1,4 +1,5 @@
-//! All that is concluded from a map: the hierarchy of groups first, then the classes of each way to talk by its tiers, then the sentences.
+//! All conclusions from a map: the hierarchy of groups first, then the classes of each way to talk by its tiers, then
+//! the sentences.
 
 use corewise_machine::{CpuSet, Machine};
 
@@ -10,11 +11,11 @@ use crate::links::map::{LinkMap, Origin, Provenance};
 use crate::links::structure::Structure;
 use crate::links::{check_pairs, check_width};
 
-/// Concludes from a map.
+/// Draws all conclusions from a map.
 pub fn conclude(map: &LinkMap) -> LinkConclusions {
     let filled: Vec<Filled> = map.series.iter().map(|series| Filled::of(series, map)).collect();
     let (mut conclusions, cheaper_part) = match filled.first() {
-        // Of an unfinished search nothing is concluded: groups that were not seen yet are not absent.
+        // An unfinished search permits no conclusion: groups not seen yet may exist.
         Some(first) if !map.unfinished => divided(first, map),
         _ => (LinkConclusions::of(None, None), None),
     };
@@ -39,12 +40,13 @@ pub fn conclude(map: &LinkMap) -> LinkConclusions {
     conclusions
 }
 
-/// Whether another tool measured it, and nobody knows where its lines were.
+/// Returns true if another tool measured it, so that the location of its lines is unknown.
 fn is_imported(map: &LinkMap) -> bool {
     matches!(map.provenance.origin, Origin::Imported { .. })
 }
 
-/// The siblings and the groups that the costs of a series show, and the part of the machine that looks better than the rest.
+/// Returns the siblings and the groups that the costs of a series show, and the part of the machine that looks better
+/// than the rest.
 fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPart>) {
     let [cores, measured] = [&filled.all, &filled.measured].map(|costs| between_cores(&filled.structure, costs));
     let mut hierarchy = Hierarchy::of(&cores, &measured);
@@ -53,7 +55,7 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPa
         .cheaper_part
         .take()
         .map(|part| CheaperPart { cpus: with_siblings(&part.cpus, &filled.structure), ..part });
-    // What is inside a group is one summary beside others; where there are no groups one summary is all that there is.
+    // The costs inside a group are one summary among others; without groups there is only one summary.
     let dear = if hierarchy.levels.is_empty() { dear_groups(&measured) } else { None };
     let whole = |level: &GroupLevel| GroupLevel {
         groups: level.groups.iter().map(|group| with_siblings(group, &filled.structure)).collect(),
@@ -63,22 +65,22 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPa
     let dear = dear.as_ref().map(whole);
     let with = |groups| LinkConclusions { dear, ..LinkConclusions::of(siblings.clone(), groups) };
     let Some(mut level) = levels.next() else { return (with(None), cheaper_part) };
-    // A part that the line lived on is no group.
+    // A part that is cheap because the line lived there is not a group.
     if is_imported(map) && cheaper_part.as_ref().is_some_and(|part| part.is_only_group) {
         return (with(None), cheaper_part);
     }
-    // Cores that the costs show: what has no sibling there is a core, too.
+    // Cores according to the costs: a cpu without a sibling is a core, too.
     let core_count = |group: &CpuSet| match &siblings {
         Some(siblings) => siblings.groups.iter().filter(|core| !core.is_disjoint(group)).count(),
         None => filled.structure.cores.iter().filter(|core| group.contains(filled.structure.cpus[core[0]])).count(),
     };
-    // Where not all pairs were measured, nobody knows which cpus are siblings of which.
+    // If not all pairs were measured, siblings are unknown.
     let knows_cores = map.machine.is_some() || siblings.is_some() && filled.predicted == 0;
     let size = |group: &CpuSet| match core_count(group) {
         count if knows_cores || count < 2 => count,
         _ => group.len(),
     };
-    // Stable: each in the order of its lowest cpu, and those that are groups to keep threads in first.
+    // A stable sort: groups of several cores first, otherwise in the order of their lowest cpus.
     level.groups.sort_by_key(|group| core_count(group) < 2);
     let groups = Groups {
         counts_cores: knows_cores,
@@ -90,7 +92,7 @@ fn divided(filled: &Filled, map: &LinkMap) -> (LinkConclusions, Option<CheaperPa
     (with(Some(groups)), cheaper_part)
 }
 
-/// The cpus of some cores, each named by its first.
+/// Returns the cpus of some cores, each named by its first.
 fn with_siblings(firsts: &CpuSet, structure: &Structure) -> CpuSet {
     let cores = structure.cores.iter().filter(|core| firsts.contains(structure.cpus[core[0]]));
     cores.flatten().map(|&place| structure.cpus[place]).collect()
@@ -121,7 +123,8 @@ impl Artifact for LinkMap {
         artifact::Origin { machine: self.machine.as_ref(), started_unix_ms, corewise, seed, partial }
     }
 
-    /// The median of each cost class of each way to talk; what was not measured here is not the same thing.
+    /// Returns the median of each cost class of each way to talk; simulated and imported maps have quantities of their
+    /// own.
     fn followed(&self) -> Vec<Followed> {
         let from = match &self.provenance.origin {
             Origin::Measured => "",

@@ -1,4 +1,4 @@
-//! What padding the slots of a queue buys.
+//! Effect of padding the slots of a queue.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::links::map::{LinkMap, Series};
 use crate::links::{Pair, What};
 use crate::stats::order::{median, median_interval};
 
-/// Padding is worth a word when it changes a cost by so much.
+/// Smallest ratio of costs at which padding matters.
 const PADDING_MARGIN: f64 = 1.1;
 
-/// What padding the slots of a queue buys, inside groups and between them.
+/// Adds the effect of padding the slots of a queue, inside groups and between them.
 pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkConclusions) {
     let of = |slots| map.series.iter().position(|series| series.what == What::Queue { slots });
     let (Some(packed), Some(padded)) = (of(Slots::Packed), of(Slots::Padded)) else { return };
@@ -61,7 +61,8 @@ pub(super) fn conclude(map: &LinkMap, filled: &[Filled], conclusions: &mut LinkC
     }
 }
 
-/// Padded against packed: one ratio for each pair, or one for each visit where there are few pairs; both were visited in turn.
+/// Returns ratios of padded to packed costs: one for each pair, or one for each visit if there are few pairs. Both were
+/// visited in turn.
 fn padding_ratios(packed: &Series, padded: &Series, is_side: &dyn Fn(u32, u32) -> bool) -> Vec<f64> {
     const FEW: usize = 8;
     let others: BTreeMap<(u32, u32), &Pair> = padded.links.pairs.iter().map(|pair| ((pair.a, pair.b), pair)).collect();

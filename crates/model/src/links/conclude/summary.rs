@@ -1,9 +1,9 @@
-//! What the pairs of a tier cost, all of them as they stand in the machine: those that were measured, and the others as they are predicted.
+//! Cost distribution of a tier's pairs, in the machine's proportions: measured pairs, and predictions for the others.
 //!
-//! The measured pairs were chosen for what they teach, and not in proportion, so that their own median is that of no machine. The distribution
-//! over all pairs is that of Chambers and Dunstan (1986): a measured pair counts as itself, and one that was not as its prediction with the
-//! errors that predictions have. The interval of its median is that of Woodruff (1952): where the distribution, which is known with the
-//! errors of a stratified sample, may reach one half.
+//! Measured pairs were chosen for their information, not in proportion, so their own median represents no machine. The
+//! distribution over all pairs follows Chambers and Dunstan (1986): a measured pair counts as itself, any other as its
+//! prediction with the errors of predictions. The interval of the median follows Woodruff (1952): the range in which
+//! the distribution may reach one half, given the errors of a stratified sample.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,17 @@ use super::{CostClass, Filled, HeldOut};
 use crate::links::structure::{Block, Family};
 use crate::stats::order::{median, quantile, weighted_quantile};
 
-/// What is predicted counts as so many values, spread as predictions miss.
+/// Number of values that represent a predicted pair, spread like the errors of predictions.
 const PARTS: usize = 5;
-/// From so many held-out pairs of a tier on, their errors are the spread; those of the fitted pairs are a little too small.
+/// Number of held-out pairs of a tier from which only their errors give the spread; errors of fitted pairs are a little
+/// too small.
 const ENOUGH_HELD_OUT: usize = 20;
 /// The normal deviate of a 95 % interval.
 const DEVIATE: f64 = 1.96;
-/// With fewer measured pairs the range of all of them is no 95 % interval of their median.
+/// Minimum number of measured pairs for a 95 % interval: with fewer, even the range of all is too narrow.
 const FEWEST: u64 = 6;
 
-/// A cost, how many pairs have it, and the number of their block.
+/// A cost, the number of pairs that have it, and the number of their block.
 #[derive(Clone, Copy)]
 struct Weighted {
     cost: f64,
@@ -34,22 +35,23 @@ struct Weighted {
 struct Pairs {
     measured: u64,
     predicted: u64,
-    /// All, with their costs.
+    /// All pairs, with their costs.
     costs: Vec<Weighted>,
-    /// The number of each block, by which the costs name it, and how many of its pairs were measured.
+    /// The number of each block, used in `costs`, and the number of its measured pairs.
     blocks: BTreeMap<Block, (u32, f64)>,
 }
 
-/// Which costs of a pair a class counts.
+/// The costs of a pair that a class counts.
 #[derive(Clone, Copy, Debug)]
 enum Ways {
-    /// Its cost; of a pair with two costs both, half each.
+    /// Its cost; if it has two costs, both, half each.
     Both,
-    /// The cheaper (0) or the dearer (1) of two costs, and what these are, typically, against their mean.
+    /// The cheaper (0) or the dearer (1) of two costs, and its typical ratio to their mean.
     One(usize, f64),
 }
 
-/// The cost classes of a series, nearest first: one for each tier that has pairs, or one for each way where most of these have two costs.
+/// Returns the cost classes of a series, nearest first: one for each tier that has pairs, or one for each way if most
+/// of these have two costs.
 pub(super) fn classes(filled: &Filled, tiers: &Tiers) -> Vec<(usize, CostClass)> {
     let two = two_costs_of_tiers(filled, tiers);
     let of_tier = |tier: usize| match two[tier] {
@@ -78,7 +80,8 @@ pub(super) fn classes(filled: &Filled, tiers: &Tiers) -> Vec<(usize, CostClass)>
         .collect()
 }
 
-/// Of each tier most of whose measured pairs have two costs, what these are against their mean: medians of the cheaper and of the dearer.
+/// Returns, for each tier with two costs for most measured pairs, the median ratios of the cheaper and of the dearer to
+/// their mean.
 fn two_costs_of_tiers(filled: &Filled, tiers: &Tiers) -> Vec<Option<[f64; 2]>> {
     let has_two = |(i, j, _): (usize, usize, f64)| filled.measured.two_costs(i, j).is_some();
     if !filled.measured.known().any(has_two) {
@@ -131,8 +134,8 @@ fn add(
 }
 
 impl Pairs {
-    /// Adds the pairs of two cores, or of one. Other threads of two cores that were measured cost what these do; else `spread` says how
-    /// predictions miss.
+    /// Adds the pairs of two cores, or of one. If some threads of two cores were measured, the others cost the same;
+    /// else `spread` gives the errors of predictions.
     fn add(
         &mut self,
         ways: Ways,
@@ -168,7 +171,7 @@ impl Pairs {
     }
 }
 
-/// How predictions of a tier miss, as factors.
+/// Returns the errors of a tier's predictions, as factors.
 fn spread(filled: &Filled, tiers: &Tiers, tier: usize) -> [f64; PARTS] {
     let of = |points: &[(usize, usize, f64)]| {
         let points = points.iter().filter(|(i, j, miss)| tiers.tier(*i, *j) == tier && miss.is_finite());
@@ -200,12 +203,12 @@ impl Pairs {
         }
     }
 
-    /// Where the median lies, in 95 of 100 cases.
+    /// Returns the 95 % interval of the median.
     fn interval(&self, median: f64) -> Option<(f64, f64)> {
         if self.measured < FEWEST {
             return None;
         }
-        // Blocks of which nothing was measured are known as well as those like them together.
+        // A block without measurements is as uncertain as all blocks of its family together.
         let mut families = BTreeMap::<Family, f64>::new();
         for (block, (_, measured)) in &self.blocks {
             *families.entry(block.family()).or_default() += measured;
@@ -223,12 +226,12 @@ impl Pairs {
             let measured = if measured > 0.0 { measured } else { families[&block.family()] };
             (weight / total).powi(2) * share * (1.0 - share) / measured.max(1.0)
         });
-        // At least by half a pair: between two costs that are half of the pairs each, the median may be anywhere.
+        // At least half a pair: between two costs that are half of the pairs each, the median may be anywhere.
         let reach = DEVIATE * variance.sum::<f64>().sqrt() + 0.5 / self.measured as f64;
         Some((self.quantile(0.5 - reach).min(median), self.quantile(0.5 + reach).max(median)))
     }
 
-    /// A quantile of the costs, once these are in rising order.
+    /// Returns a quantile of the costs, which must be sorted.
     fn quantile(&self, at: f64) -> f64 {
         weighted_quantile(self.costs.iter().map(|cost| (cost.cost, f64::from(cost.pairs))), at)
     }

@@ -1,5 +1,5 @@
-//! Tiers: how far up the hierarchy of siblings, groups and levels above them two cpus have to go to meet. Cost classes, sentences and comparisons
-//! are all by tier.
+//! Tiers: the level of the hierarchy (siblings, groups and levels above them) at which two cpus meet. Cost classes,
+//! sentences and comparisons are all by tier.
 
 use std::collections::BTreeSet;
 
@@ -15,20 +15,20 @@ pub struct Tiers {
     core_of: Vec<usize>,
     /// The group of each place, by level, innermost first.
     group_of: Vec<Vec<usize>>,
-    /// The cores that are dear among themselves, by place.
+    /// The group of each place among cores that are dear among themselves.
     dear_of: Vec<usize>,
     words: Vec<String>,
 }
 
 /// The tier of SMT siblings.
 pub(super) const SAME_CORE: usize = 0;
-/// The tier of cores that talk for more among themselves than with any others.
+/// The tier of cores with higher communication costs among themselves than with any others.
 pub(super) const DEAR: usize = 1;
-/// The tier of cores of one group, or of all cores where there are no groups.
+/// The tier of cores of one group, or of all cores if there are no groups.
 pub(super) const INSIDE: usize = 2;
 
 impl Tiers {
-    /// Of a series and what was concluded from its map.
+    /// Builds the tiers of a series from the conclusions about its map.
     pub fn of(filled: &Filled, conclusions: &LinkConclusions, map: &LinkMap) -> Self {
         let levels: Vec<&GroupLevel> = conclusions.levels().collect();
         let group_of = levels.iter().map(|level| level.group_of(&filled.measured)).collect();
@@ -38,12 +38,12 @@ impl Tiers {
         tiers
     }
 
-    /// How many tiers there are.
+    /// Returns the number of tiers.
     pub(super) fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// The tier of two places: [`SAME_CORE`], [`DEAR`], [`INSIDE`], and one more for each level that they have to go up.
+    /// Returns the tier of two places: [`SAME_CORE`], [`DEAR`], [`INSIDE`], and one more for each further level.
     pub fn tier(&self, i: usize, j: usize) -> usize {
         if self.core_of[i] == self.core_of[j] {
             return SAME_CORE;
@@ -55,7 +55,7 @@ impl Tiers {
         INSIDE + level.unwrap_or(self.group_of.len())
     }
 
-    /// What a tier is called.
+    /// Returns a tier's name.
     pub fn words(&self, tier: usize) -> &str {
         &self.words[tier]
     }
@@ -91,7 +91,7 @@ fn words(
     words
 }
 
-/// The outermost level whose objects are these groups.
+/// Returns the outermost level that has these groups as objects.
 fn reported(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Option<Level> {
     let wanted: BTreeSet<&CpuSet> = groups.iter().collect();
     [Level::Package, Level::Node, Level::Die, Level::Llc, Level::Cluster].into_iter().find(|&level| {
@@ -101,7 +101,7 @@ fn reported(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Option<Level
     })
 }
 
-/// What cores are called that are dear among themselves.
+/// Names cores that are dear among themselves.
 fn dear_words(dear: Option<&GroupLevel>, map: &LinkMap) -> String {
     let clusters = |machine: &Machine| machine.objects(Level::Cluster);
     let are_clusters = dear.zip(map.machine.as_ref()).is_some_and(|(dear, machine)| {
@@ -111,7 +111,7 @@ fn dear_words(dear: Option<&GroupLevel>, map: &LinkMap) -> String {
     if are_clusters { "same cluster".into() } else { "same dear group".into() }
 }
 
-/// What pairs of cores are called where there are no groups: by what the topology says of all of them, if it is known.
+/// Names pairs of cores if there are no groups: by their relations in the topology, if it is known.
 fn any_two(filled: &Filled, map: &LinkMap, tiers: &Tiers) -> String {
     if map.machine.is_none() {
         return "any two".into();

@@ -1,4 +1,4 @@
-//! Whether the kernel tells the groups that the costs show.
+//! Agreement of the groups in the costs with the levels that the kernel reports.
 
 use std::collections::BTreeSet;
 
@@ -17,32 +17,32 @@ pub enum Agreement {
     },
     /// Objects of a level are cut into several groups: the kernel does not report what divides them.
     Finer {
-        /// The innermost level whose objects are cut.
+        /// The innermost level with cut objects.
         level: Level,
         /// The objects that are cut, each with its groups.
         cut: Vec<(CpuSet, Vec<CpuSet>)>,
     },
-    /// Each group is several objects of a level: talking between these costs no more than inside.
+    /// Each group is several objects of a level: communication between these costs no more than inside.
     Coarser {
-        /// The outermost level whose objects are joined.
+        /// The outermost level with joined objects.
         level: Level,
     },
     /// They cut across the levels that the kernel reports.
     Across,
 }
 
-/// The levels that a group could be, innermost first: caches, and what holds caches.
+/// The levels that a group could be, innermost first: caches, and containers of caches.
 const CACHES: [Level; 2] = [Level::Cluster, Level::Llc];
 const HOLDERS: [Level; 3] = [Level::Die, Level::Node, Level::Package];
 
 impl Agreement {
-    /// Compares groups with the levels of a machine, as far as the cpus of a map go.
+    /// Compares groups with the levels of a machine, restricted to the cpus of a map.
     pub fn of(groups: &[CpuSet], machine: &Machine, cpus: &CpuSet) -> Self {
         let told = |level: Level| -> Vec<CpuSet> {
             let objects = machine.objects(level).into_iter().map(|object| object.intersection(cpus));
             objects.filter(|object| !object.is_empty()).collect()
         };
-        // Last-level caches first: that is what groups mostly are, and a cluster may be the same cpus.
+        // Last-level caches first: most groups are these, and a cluster may have the same cpus.
         let by_likelihood = [Level::Llc, Level::Cluster, Level::Die, Level::Node, Level::Package];
         if let Some(level) = by_likelihood.into_iter().find(|&level| set_of(&told(level)) == set_of(groups)) {
             return Self::Same { level };
@@ -55,7 +55,7 @@ impl Agreement {
         let has_several = |object: &CpuSet| object.iter().any(|cpu| core(cpu) != object.lowest().and_then(core));
         let divides = |level: &Level| told(*level).iter().any(has_several);
         let joined = |level: &Level| divides(level) && told(*level).iter().all(|object| is_inside(object, groups));
-        // Groups of whole caches divide a die, and nothing is hidden.
+        // If groups of whole caches divide a die, nothing is hidden.
         if let Some(level) = CACHES.into_iter().find(cut_by) {
             finer(level)
         } else if let Some(level) = CACHES.into_iter().chain(HOLDERS).rev().find(joined) {
@@ -72,7 +72,7 @@ fn set_of(groups: &[CpuSet]) -> BTreeSet<String> {
     groups.iter().map(CpuSet::to_string).collect()
 }
 
-/// The objects that hold several groups.
+/// Returns the objects that contain several groups, with these.
 fn cut(groups: &[CpuSet], objects: &[CpuSet]) -> Vec<(CpuSet, Vec<CpuSet>)> {
     let parts = |object: &CpuSet| groups.iter().filter(|group| group.is_subset(object)).cloned().collect::<Vec<_>>();
     let cut = objects.iter().map(|object| (object.clone(), parts(object)));

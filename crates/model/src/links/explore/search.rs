@@ -1,48 +1,48 @@
-//! The search for groups among many cores of which nothing is known, or that are reported as alike and are not.
+//! Search for groups among many cores without a known structure, or reported as alike although they are not.
 //!
-//! A row of the map, from one core to all others, shows the core's group: those before the widest gap. Machines are numbered regularly, so the
-//! next group is guessed to be the last one, moved to the first core that has none. A core is measured with those guessed, and with
-//! one core of each group so far; who is near belongs together, whatever was guessed. Only where hardly any of those guessed are near does
-//! the core get a row of its own.
+//! A row of the map, from one core to all others, shows the core's group: the cores before the widest gap. Machines are
+//! numbered regularly, so the next group is guessed: the last one, moved to the first core without a group. That core
+//! is measured with the guessed ones, and with one core of each known group; near cores belong together, even if the
+//! guess was wrong. Only if hardly any of the guessed cores are near does the core get a row of its own.
 
 use corewise_machine::random::Random;
 
 use super::Matrix;
 
-/// Who is near costs less than the nearest of the others by this.
+/// Minimum ratio of the nearest far core's cost to the cost of near cores.
 const STEP: f64 = 1.25;
-/// So many are far at least: one pair that was disturbed makes no group of all others.
+/// Minimum number of far cores: one disturbed pair must not make a group of all others.
 const FAR_AT_LEAST: usize = 2;
-/// After so many rows without anybody near, there are no groups.
+/// Number of rows without near cores after which there are no groups.
 const ROWS_WITHOUT: usize = 3;
-/// After so many wrong guesses in a row, the numbers show no pattern.
+/// Number of consecutive wrong guesses after which the numbers show no pattern.
 const WRONG_GUESSES: usize = 3;
 
-/// A search in the making.
+/// State of a search.
 #[derive(Debug)]
 pub(super) struct Search {
-    /// The cores that are divided.
+    /// The cores to divide.
     cores: Vec<usize>,
-    /// The group of each of them, as far as it is known.
+    /// The group of each core, if known.
     group: Vec<Option<usize>>,
     /// One core of each group.
     groups: Vec<usize>,
     /// The cores of the last group, rising.
     last: Vec<usize>,
-    /// Who costs less is near.
+    /// Upper limit of a near core's cost.
     limit: f64,
-    /// What is being measured.
+    /// The pairs being measured.
     asked: Option<Asked>,
     rows_without: usize,
     wrong_guesses: usize,
 }
 
-/// Pairs of one core.
+/// Requested pairs of one core.
 #[derive(Debug)]
 enum Asked {
-    /// With all that have no group.
+    /// With all cores that have no group.
     Row(usize),
-    /// With those that are guessed to be near it, and with one core of each group.
+    /// With its guessed group, and with one core of each group.
     Guess(usize, Vec<usize>),
 }
 
@@ -60,7 +60,7 @@ impl Search {
         }
     }
 
-    /// The pairs to measure next, by places; absent when every core has its group, or there are no groups.
+    /// Returns the pairs to measure next, by places; `None` when every core has its group, or there are no groups.
     pub(super) fn next(
         &mut self,
         costs: &Matrix,
@@ -108,15 +108,15 @@ impl Search {
         Some(others.map(|core| (place(self, row), place(self, core))).collect())
     }
 
-    /// The cores with the group of each; one group for all where there are none.
+    /// Returns the cores with the group of each; one group for all if none were found.
     pub(super) fn groups(self) -> Vec<(usize, usize)> {
         let found = !self.groups.is_empty();
         let group = self.group.iter().map(|group| if found { group.unwrap_or(self.groups.len()) } else { 0 });
         self.cores.iter().copied().zip(group).collect()
     }
 
-    /// Divides a row at its widest gap: who is nearer makes a group with the row's own core. `others` are those without a group,
-    /// each behind what it costs.
+    /// Divides a row at its widest gap: nearer cores form a group with the row's own core. `others` are the cores
+    /// without a group, each after its cost.
     fn divide(&mut self, row: usize, mut others: Vec<(f64, usize)>) {
         others.retain(|(cost, _)| cost.is_finite());
         others.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -128,7 +128,7 @@ impl Search {
             self.rows_without += 1;
             return;
         }
-        // The last group left has nobody outside to be far from.
+        // The last group has no others to be far from.
         let near = if gap >= STEP { near } else { others.len() };
         if let Some([(nearer, _), (farther, _)]) = near.checked_sub(1).and_then(|last| others.get(last..last + 2)) {
             self.limit = (nearer * farther).sqrt();
@@ -137,7 +137,7 @@ impl Search {
         self.join(row, &near, None);
     }
 
-    /// Puts a core and those that are near it into a group that is known, or into a new one.
+    /// Puts a core and its near cores into a known group, or into a new one.
     fn join(&mut self, core: usize, near: &[usize], known: Option<usize>) {
         let group = known.unwrap_or_else(|| {
             self.groups.push(core);

@@ -1,4 +1,4 @@
-//! Groups that divide what the topology reports as one: a cache of several complexes, or all cpus where nothing is reported.
+//! Groups that divide an object of the topology: a cache of several complexes, or all cpus if none are reported.
 
 use corewise_machine::CpuSet;
 
@@ -7,7 +7,7 @@ use crate::links::Matrix;
 use crate::links::structure::Structure;
 use crate::stats::order::median;
 
-/// Costs between cores: one cpu of each stands for its core.
+/// Returns costs between cores: one cpu of each represents its core.
 pub(in crate::links) fn between_cores(structure: &Structure, costs_of: &Matrix) -> Matrix {
     if structure.cores.len() == structure.cpus.len() {
         return costs_of.clone();
@@ -23,8 +23,9 @@ pub(in crate::links) fn between_cores(structure: &Structure, costs_of: &Matrix) 
     cores
 }
 
-/// The caches, and for each that the costs divide its groups instead: pairs inside these and pairs between them are not predicted from each
-/// other. Absent where none is divided. A core that stands alone may just be one of which little was measured, and divides nothing.
+/// Returns the caches, with each divided one replaced by its groups, so that pairs inside and between these are
+/// predicted separately. `None` if none is divided. A group of a single core may only lack measurements, and divides
+/// nothing.
 pub(in crate::links) fn hidden_groups(structure: &Structure, known: &Matrix) -> Option<Vec<CpuSet>> {
     let cores = between_cores(structure, known);
     let mut hierarchy = Hierarchy::of(&cores, &cores);

@@ -1,26 +1,26 @@
-//! Average linkage: which places are joined first, and at which mean cost (Sokal and Michener 1958). The mean is geometric, so that one disturbed
-//! pair parts no group and costs may be in any unit. By chains of nearest
-//! neighbours (Benzécri 1982; Müllner, "Modern hierarchical, agglomerative clustering algorithms", 2011), in time that grows with the square of
-//! the places.
+//! Average linkage: the order in which places are joined, and the mean cost at each step (Sokal and Michener 1958). The
+//! mean is geometric, so that one disturbed pair splits no group and costs may be in any unit. Uses chains of nearest
+//! neighbours (Benzécri 1982; Müllner, "Modern hierarchical, agglomerative clustering algorithms", 2011), in time
+//! quadratic in the places.
 
 use super::Matrix;
 
-/// This share of the pairs are as far apart as any: a few that were disturbed lie no farther than that.
+/// Quantile of the costs at which they are capped: the few beyond it may be disturbed.
 const FAR: f64 = 0.98;
 
-/// Two clusters become one.
+/// A merge of two clusters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Merge {
-    /// A place of the one.
+    /// A place of one cluster.
     pub(super) a: usize,
-    /// A place of the other.
+    /// A place of the other cluster.
     pub(super) b: usize,
     /// The geometric mean of the costs between them.
     pub(super) height: f64,
 }
 
-/// All merges in rising order of height. A cost that is not known counts for nothing: between two clusters the mean is that of the costs that are.
-/// Clusters between which none is known lie as far apart as any.
+/// Returns all merges in rising order of height. Unknown costs have no weight: the mean between two clusters is over
+/// the known ones. Clusters without a known cost between them are at the greatest distance.
 pub(super) fn average(matrix: &Matrix) -> Vec<Merge> {
     let mut clusters = Clusters::of(matrix);
     let mut merges = Vec::with_capacity(matrix.len().saturating_sub(1));
@@ -44,7 +44,7 @@ pub(super) fn average(matrix: &Matrix) -> Vec<Merge> {
     merges
 }
 
-/// The groups after some merges: places by group, each rising, groups by their lowest place.
+/// Returns the groups after some merges: places by group, each rising, groups by their lowest place.
 pub(super) fn partition(merges: &[Merge], places: usize) -> Vec<Vec<usize>> {
     let mut leader: Vec<usize> = (0..places).collect();
     fn find(leader: &mut [usize], mut place: usize) -> usize {
@@ -67,17 +67,17 @@ pub(super) fn partition(merges: &[Merge], places: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The cost beyond which no pair is farther away; not a number where none is known.
+/// Returns the cost at which pairs are capped; NaN if none is known.
 fn farthest(mut costs: Vec<f64>) -> f64 {
     let place = (costs.len() as f64 * FAR) as usize;
     if costs.is_empty() { f64::NAN } else { *costs.select_nth_unstable_by(place, f64::total_cmp).1 }
 }
 
-/// The means of the costs' logarithms between clusters, each named by one of its places.
+/// Means of the costs' logarithms between clusters, each named by one of its places.
 struct Clusters {
     width: usize,
     costs: Vec<f64>,
-    /// How many costs each mean is of, where some are not known.
+    /// Number of costs behind each mean, if some are unknown.
     known: Option<Vec<u32>>,
     sizes: Vec<f64>,
     alive: Vec<bool>,
@@ -108,7 +108,7 @@ impl Clusters {
         self.costs[a * self.width + b]
     }
 
-    /// The nearest other cluster; of equals the one that the chain came from, then the lowest.
+    /// Returns the nearest other cluster; of equals the previous one of the chain, then the lowest.
     fn nearest(&self, of: usize, before: Option<usize>) -> Option<usize> {
         let mut best = before;
         for other in (0..self.width).filter(|&other| other != of && self.alive[other]) {
@@ -124,7 +124,7 @@ impl Clusters {
         for third in 0..self.width {
             let [weight, other_weight] = self.weights(kept, gone, third);
             let sum = weight + other_weight;
-            // Nothing is known of the third and either: it stays as far away.
+            // Without a known cost to either, the third keeps its distance.
             if sum > 0.0 {
                 let mean = (weight * self.cost(kept, third) + other_weight * self.cost(gone, third)) / sum;
                 self.costs[kept * self.width + third] = mean;
@@ -135,7 +135,7 @@ impl Clusters {
         self.alive[gone] = false;
     }
 
-    /// What the costs between two clusters and a third count; those of the first count for both from then on.
+    /// Returns the weights of the costs between two clusters and a third, and stores their sum for the joined cluster.
     fn weights(&mut self, kept: usize, gone: usize, third: usize) -> [f64; 2] {
         let Some(known) = &mut self.known else { return [self.sizes[kept], self.sizes[gone]] };
         let [one, other] = [kept, gone].map(|cluster| known[cluster * self.width + third]);

@@ -1,4 +1,4 @@
-//! From single numbers to pairs of cpus.
+//! Conversion of single numbers to pairs of cpus.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::links::{Links, Pair, What};
 pub struct Collector {
     numbers: Vec<Number>,
     cpus: CpuSet,
-    /// The kinds in the order in which the file begins them.
+    /// The kinds in the order of their first appearance.
     kinds: Vec<What>,
     places: BTreeMap<What, u32>,
     own: usize,
@@ -22,8 +22,8 @@ pub struct Collector {
 /// A cost, zero if the file says so.
 #[derive(Clone, Copy, Debug)]
 struct Number {
-    /// The kind, the lower cpu, the higher one, and whether that is the first one: in 31, 16, 16 bits and one, so that keys are in the
-    /// order of the pairs.
+    /// The kind, the lower cpu, the higher one, and whether the higher one began: in 31, 16, 16 bits and one, so that
+    /// keys are in the order of the pairs.
     key: u64,
     ns: f64,
 }
@@ -38,7 +38,7 @@ impl Number {
         (self.key >> 33) as usize
     }
 
-    /// Equal for all numbers of a pair and a kind.
+    /// Returns a value that is equal for all numbers of a pair and a kind.
     fn pair(&self) -> u64 {
         self.key >> 1
     }
@@ -56,7 +56,7 @@ impl Number {
     }
 }
 
-/// How many numbers of a file are what.
+/// Statistics of a file's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Costs between two cpus, zeros included.
@@ -70,14 +70,14 @@ pub struct Counts {
 }
 
 impl Collector {
-    /// For numbers of one kind.
+    /// Creates a collector for numbers of one kind.
     pub fn of(what: What) -> Self {
         let mut collector = Self::default();
         collector.kind(what);
         collector
     }
 
-    /// The place of a kind, which is made where it is new.
+    /// Returns the index of a kind; new kinds are added.
     pub fn kind(&mut self, what: What) -> u32 {
         *self.places.entry(what).or_insert_with(|| {
             self.kinds.push(what);
@@ -85,43 +85,43 @@ impl Collector {
         })
     }
 
-    /// A cpu that the file speaks of.
+    /// Adds a cpu of the file.
     pub fn name(&mut self, cpu: u32) {
         self.cpus.insert(cpu);
     }
 
-    /// A cost of the first kind.
+    /// Adds a cost of the first kind.
     pub fn add(&mut self, first: u32, second: u32, ns: f64) {
         self.add_kind(0, first, second, ns);
     }
 
-    /// A cost.
+    /// Adds a cost.
     pub fn add_kind(&mut self, kind: u32, first: u32, second: u32, ns: f64) {
         if first == second {
             self.own += usize::from(ns != 0.0);
             return;
         }
-        // One more than is read says enough.
+        // One number beyond the maximum is enough to detect the excess.
         if self.numbers.len() > MAXIMUM_NUMBERS {
             return;
         }
         self.numbers.push(Number::new(kind, first, second, ns));
     }
 
-    /// Counts all costs as begun by the lower cpu: the file does not say who began.
+    /// Counts all costs as begun by the lower cpu: the file does not say which cpu began.
     pub fn forget_directions(&mut self) {
         for number in &mut self.numbers {
             number.key &= !1;
         }
     }
 
-    /// Whether some cost was begun by the lower cpu, and by the higher one.
+    /// Returns whether some cost was begun by the lower cpu, and by the higher one.
     pub fn directions(&self) -> (bool, bool) {
         let any = |back| self.numbers.iter().any(|number| number.is_back() == back);
         (any(false), any(true))
     }
 
-    /// The cpus, if their number is one that can be read.
+    /// Returns the cpus, if their number is supported.
     pub fn cpus(&self) -> Result<CpuSet, ImportError> {
         match self.cpus.len() {
             cpus @ 0..=1 => Err(ImportError::TooFew { cpus }),
@@ -130,7 +130,8 @@ impl Collector {
         }
     }
 
-    /// The pairs of each kind, in order. In a `mirrored` format a file whose directions are equal throughout has each pair once.
+    /// Returns the pairs of each kind, in order. In a `mirrored` format, a file with equal directions throughout has
+    /// each pair once.
     pub fn finish(mut self, mirrored: bool, cpus: &CpuSet) -> Result<(Vec<Series>, Counts), ImportError> {
         let zeros = self.numbers.iter().filter(|number| number.ns == 0.0).count();
         let mut counts = Counts { cells: self.numbers.len(), zeros, own: self.own, unknown_pairs: 0 };
@@ -170,7 +171,7 @@ impl Collector {
     }
 }
 
-/// The numbers of one pair without zeros; nothing where none is left.
+/// Returns the numbers of one pair without zeros; `None` if none is left.
 fn pair(numbers: &[Number]) -> Option<Pair> {
     let costs = |back| {
         let own = numbers.iter().filter(|number| number.is_back() == back && number.ns > 0.0);
@@ -181,7 +182,7 @@ fn pair(numbers: &[Number]) -> Option<Pair> {
     some.then(|| Pair::of_both(numbers[0].low(), numbers[0].high(), visits_ns, back_ns))
 }
 
-/// Whether both directions are the same number.
+/// Returns true if both directions are the same number.
 fn is_mirrored(pair: &Pair) -> bool {
     pair.visits_ns().len() == 1 && pair.visits_ns() == pair.back_ns()
 }

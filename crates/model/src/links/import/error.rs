@@ -1,13 +1,13 @@
-//! Why a file of another tool is not read: what is wrong, where, and what to do.
+//! Errors of files of other tools: the problem, its place, and a remedy.
 
 use corewise_machine::cpu_set::MAXIMUM_CPU;
 
 use super::{MAXIMUM_BYTES, MAXIMUM_CPUS, MAXIMUM_NUMBERS};
 
-/// Why a file of another tool is not read. Lines and columns (cells of a row) are counted from 1.
+/// Reason why a file of another tool is refused. Lines and columns (cells of a row) are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// Nothing but white space and comments.
+    /// Only white space and comments.
     #[error("the file has no rows: use the file that the other tool wrote")]
     Empty,
     /// More than [`MAXIMUM_BYTES`].
@@ -22,58 +22,58 @@ pub enum ImportError {
             UTF-8"
     )]
     Binary {
-        /// Where it is.
+        /// The line.
         line: usize,
     },
     /// An object or a list of JSON.
     #[error("JSON cannot be imported: a corewise map needs no import, and for another tool use its matrix or table")]
     Json,
-    /// What `core-to-core-latency` prints on the terminal.
+    /// Terminal output of `core-to-core-latency`.
     #[error(
         "line {line}, {found}, is the tool's terminal output, with rulers and units: use the output of \
             `core-to-core-latency --csv`"
     )]
     Console {
-        /// Where it is.
+        /// Its number.
         line: usize,
         /// The line.
         found: String,
     },
-    /// A first row that is neither numbers nor a header that is known.
+    /// A first row that is neither numbers nor a known header.
     #[error(
         "line {line}, {found}, is neither a row of numbers nor a header that names two columns of cpus and one of \
             latencies, such as a,b,latency_ns"
     )]
     Header {
-        /// Where it is.
+        /// Its number.
         line: usize,
         /// The line.
         found: String,
     },
-    /// A kind of talk that corewise does not know.
+    /// An unknown kind of talk.
     #[error(
         "line {line}: unknown kind {found}; the kinds are cas, store, oneway, bandwidth-BYTES, channel, \
             channel-BOUND, queue-packed, queue-padded, wakeup"
     )]
     Kind {
-        /// Where it is.
+        /// The line.
         line: usize,
         /// The cell.
         found: String,
     },
-    /// A cpu that is said to have begun and is none of the pair's.
+    /// A cpu given as the first that does not belong to the pair.
     #[error("line {line}: the cpu that began is {first}, but the pair is {a} and {b}: name one of them")]
     First {
         /// The row.
         line: usize,
-        /// The cpu that is said to have begun.
+        /// The cpu given as the first.
         first: u32,
         /// One cpu of the pair.
         a: u32,
         /// The other one.
         b: u32,
     },
-    /// A cell that is no number.
+    /// A cell that is not a number.
     #[error(
         "line {line}, column {column}: {found} is not a number: correct it, or leave the cell empty if the cost is \
             unknown"
@@ -111,15 +111,15 @@ pub enum ImportError {
     /// A cell that should name a cpu and does not.
     #[error("line {line}: {found} is not a cpu: expected a number from 0 to {MAXIMUM_CPU}")]
     Cpu {
-        /// Where it is.
+        /// The line.
         line: usize,
         /// The cell.
         found: String,
     },
-    /// A cpu that has two rows or two columns of a matrix, or is out of order where the tool keeps one.
+    /// A cpu that has two rows or two columns of a matrix, or is out of order in a format with a fixed order.
     #[error("line {line}: cpu {cpu} is there twice or out of order: keep one row and one column for each cpu")]
     Twice {
-        /// Where it is named again.
+        /// The line that names it again.
         line: usize,
         /// The cpu.
         cpu: u32,
@@ -134,10 +134,10 @@ pub enum ImportError {
         line: usize,
         /// Its cells.
         found: usize,
-        /// How many it should have.
+        /// The expected number.
         expected: usize,
     },
-    /// A matrix without names whose rows and columns differ in number.
+    /// A matrix without names, with different numbers of rows and columns.
     #[error(
         "the matrix has {rows} rows and {columns} columns, but needs one of each per cpu: it is cut off, or rows are \
             missing"
@@ -148,37 +148,37 @@ pub enum ImportError {
         /// Its columns.
         columns: usize,
     },
-    /// One cpu or none.
+    /// Fewer than two cpus.
     #[error("a pair needs two cpus, and the file has {cpus}: measure at least two")]
     TooFew {
-        /// How many there are.
+        /// Their number.
         cpus: usize,
     },
     /// More than [`MAXIMUM_CPUS`].
     #[error("the file has {cpus} cpus or more, and at most {MAXIMUM_CPUS} are supported: use a part of them")]
     TooMany {
-        /// How many there are at least.
+        /// Their least number.
         cpus: usize,
     },
     /// More than [`MAXIMUM_NUMBERS`].
     #[error("the file has more than {MAXIMUM_NUMBERS} numbers: leave out samples, kinds or cpus")]
     TooManyNumbers,
-    /// Not one known cost between two cpus.
+    /// No known cost between two cpus.
     #[error("the file has no cost between two cpus: all cells are empty")]
     Nothing,
-    /// Costs of zero alone.
+    /// Only costs of zero.
     #[error(
         "all costs in the file are 0 ({cells} cells): the tool's clock did not work on that machine; measure again \
             with another tool"
     )]
     AllZero {
-        /// How many there are.
+        /// Their number.
         cells: usize,
     },
 }
 
 impl ImportError {
-    /// The line of the text that is wrong, counted from 1; absent where it is the whole.
+    /// Returns the line of the problem, counted from 1; `None` if it concerns the whole text.
     pub fn line(&self) -> Option<usize> {
         match self {
             Self::Binary { line }
@@ -205,7 +205,7 @@ impl ImportError {
     }
 }
 
-/// A piece of the text in quotation marks, shortened, with what cannot be printed written out.
+/// Quotes a piece of text, shortened and with unprintable characters escaped.
 pub fn shown(text: &str) -> String {
     const LENGTH: usize = 48;
     let text = text.trim();

@@ -1,21 +1,21 @@
-//! What a reader found in a file, and what becomes of it.
+//! Result of a reader, and its conversion.
 
 use super::collect::Collector;
 use super::error::ImportError;
 use super::{Format, Imported, remarks};
 
-/// What one of the readers found.
+/// Result of one of the readers.
 pub struct Found {
     pub format: Format,
     pub collector: Collector,
     pub names_cpus: bool,
     pub in_cycles: bool,
-    /// What the reader has to say beyond what the numbers show.
+    /// Remarks of the reader, beyond remarks that follow from the numbers.
     pub remarks: Vec<String>,
 }
 
 impl Found {
-    /// The series, and what has to be known about them.
+    /// Converts it to series with all remarks.
     pub fn finish(self) -> Result<Imported, ImportError> {
         let mirrored = !matches!(self.format, Format::Trb | Format::Pairs | Format::Visits | Format::Samples);
         let cpus = self.collector.cpus()?;

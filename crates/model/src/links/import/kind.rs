@@ -1,11 +1,11 @@
-//! The words for the kinds of talk in a table of visits.
+//! Names of the kinds of talk in a table of visits.
 
 use corewise_machine::ring::Slots;
 
 use crate::links::What;
 
-/// The word for a kind in the column `kind`: its word on the command line, and with a hyphen what tells it from others of that word
-/// ("bandwidth-65536", "channel-64", "queue-padded").
+/// Returns the name of a kind in the column `kind`: its word on the command line, followed by a hyphen and its
+/// parameter ("bandwidth-65536", "channel-64", "queue-padded").
 pub fn kind_name(what: What) -> String {
     let word = what.word();
     match what {
@@ -16,7 +16,7 @@ pub fn kind_name(what: What) -> String {
     }
 }
 
-/// The kind of such a word; absent where it is none.
+/// Parses such a name; `None` if it is unknown.
 pub fn kind_of(name: &str) -> Option<What> {
     let what = match name.split_once('-') {
         None => match name {

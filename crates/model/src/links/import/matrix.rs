@@ -10,10 +10,10 @@ use super::found::Found;
 use crate::links::What;
 use layout::Layout;
 
-/// Reads a matrix; `printed` if it is what c2clat prints.
+/// Reads a matrix; `printed` if it is the output of c2clat.
 ///
-/// A cell of row `i` and column `j` has `i` as the first cpu, unless no cell above the diagonal is known: then nothing tells who
-/// began, and all count as begun by the lower cpu.
+/// A cell of row `i` and column `j` has `i` as the first cpu, unless no cell above the diagonal is known: then the
+/// order is unknown, and all count as begun by the lower cpu.
 pub fn read(rows: &[Row], printed: bool) -> Result<Found, ImportError> {
     let layout = Layout::of(rows)?;
     let mut collector = Collector::of(if printed { What::Store } else { What::Cas });

@@ -1,4 +1,5 @@
-//! Descriptions of machines by mctop (`.mct`): the latencies between hardware contexts, before what it says of memory and caches.
+//! Descriptions of machines by mctop (`.mct`): the latencies between hardware contexts, which precede its sections on
+//! memory and caches.
 
 use super::Format;
 use super::cells::{Place, cost, cpu_at};
@@ -7,14 +8,14 @@ use super::error::ImportError;
 use super::found::Found;
 use crate::links::What;
 
-/// Whether a text is such a description: its first line is `#NAME #HWCs CONTEXTS #Nodes NODES #SMT WAYS`.
+/// Returns true if a text is such a description: its first line is `#NAME #HWCs CONTEXTS #Nodes NODES #SMT WAYS`.
 pub fn is_description(text: &str) -> bool {
     text.lines()
         .find(|line| !line.trim().is_empty())
         .is_some_and(|line| line.starts_with('#') && line.contains("#HWCs"))
 }
 
-/// Reads the rows `CONTEXT CONTEXT CYCLES` up to the next section. Both directions stand there and are one measurement.
+/// Reads the rows `CONTEXT CONTEXT CYCLES` up to the next section. Both directions are listed but are one measurement.
 pub fn read(text: &str) -> Result<Found, ImportError> {
     let mut collector = Collector::of(What::Cas);
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));

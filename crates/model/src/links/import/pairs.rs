@@ -8,14 +8,14 @@ use super::found::Found;
 use super::kind::kind_of;
 use crate::links::What;
 
-/// The header of corewise's own table of visits: a kind ([`super::kind_name`]), the lower and the higher cpu, the one of them that began,
-/// the number of the visit, whether it was `measured` or `held-out` (which is not read back), and its time, in the unit that the last column
-/// is named by. The rows of a pair are in order of time.
+/// The header of corewise's own table of visits. Columns: a kind ([`super::kind_name`]), the lower and the higher cpu,
+/// the one of them that began, the number of the visit, `measured` or `held-out` (which is not read back), and its
+/// time, in the unit that names the last column. The rows of a pair are in order of time.
 pub const HEADER: &str = "kind,a,b,first,visit,use,";
-/// The last column where times are in cycles of a clock of which nothing more is known.
+/// The last column if times are in cycles of an unknown clock.
 const CYCLES: &str = "cycles";
 
-/// The names of the two columns of cpus, without "cpu" and "core" and what is no letter or digit.
+/// Names of the two columns of cpus, reduced to letters and digits and without "cpu" and "core".
 const ENDS: [[&str; 2]; 15] = [
     ["a", "b"],
     ["1", "2"],
@@ -34,7 +34,7 @@ const ENDS: [[&str; 2]; 15] = [
     ["this", "other"],
 ];
 
-/// The names of the column of costs, the best first, likewise, and what a number is to be multiplied with.
+/// Names of the column of costs, reduced likewise, the best first, each with a factor for the numbers.
 const COSTS: [(&str, f64); 25] = [
     ("ns", 1.0),
     ("latencyns", 1.0),
@@ -63,22 +63,22 @@ const COSTS: [(&str, f64); 25] = [
     (CYCLES, 1.0),
 ];
 
-/// Which column is what.
+/// Roles of the columns.
 #[derive(Debug, PartialEq)]
 pub struct Columns {
     ends: [usize; 2],
     cost: usize,
     factor: f64,
     in_cycles: bool,
-    /// The one of the two cpus that began.
+    /// The column of the cpu that began.
     first: Option<usize>,
     kind: Option<usize>,
-    /// How many columns there are.
+    /// Number of columns.
     count: usize,
 }
 
 impl Columns {
-    /// The columns of a header; nothing where it does not name two columns of cpus and one of costs.
+    /// Finds the columns of a header; `None` if it does not name two columns of cpus and one of costs.
     pub fn of(header: &[&str]) -> Option<Self> {
         let plain: Vec<String> = header.iter().map(|name| plain(name)).collect();
         let find = |wanted: &str| plain.iter().position(|name| name == wanted);
@@ -95,8 +95,8 @@ impl Columns {
     }
 }
 
-/// The columns of rows of two cpus and a cost; nothing where the first row is something else, or they could be what a matrix is: of three
-/// cpus, with a header or without, or cut off after its first row.
+/// Returns the columns of rows of two cpus and a cost. `None` if the first row is something else, or if the rows could
+/// be a matrix: of three cpus, with a header or without, or cut off after its first row.
 pub fn without_header(first: &[&str], rows: impl FnOnce() -> usize) -> Option<Columns> {
     let is_row = matches!(first, [a, b, ns] if cpu(a).is_some() && cpu(b).is_some() && a != b && is_number(ns));
     (is_row && !matches!(rows(), 1 | 3 | 4)).then_some(Columns {
@@ -144,7 +144,7 @@ fn read_row(columns: &Columns, row: &Row, collector: &mut Collector) -> Result<(
     Ok(())
 }
 
-/// The letters and digits of a name, in small letters.
+/// Returns the letters and digits of a name, in lower case.
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }

@@ -1,4 +1,4 @@
-//! The table that pingpong of multichase prints: a row for each cpu but the last, a column for each but the first.
+//! Table printed by pingpong of multichase: a row for each cpu but the last, a column for each but the first.
 
 use super::Format;
 use super::cells::{Place, cost, cpu_at};
@@ -7,18 +7,18 @@ use super::error::{ImportError, shown};
 use super::found::Found;
 use crate::links::What;
 
-/// How the table begins.
+/// First words of the table.
 const TITLE: &str = "avg latency to communicate a modified line";
 
-/// Whether a text is such a table, with its title or without.
+/// Returns true if a text is such a table, with its title or without.
 pub fn is_table(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
     first.starts_with(TITLE) || lines.next().is_some_and(|row| named(row).is_some())
 }
 
-/// Reads the table. A row has the costs with all higher cpus, in their order; the last may be cut off, since the tool prints each
-/// number when it has it.
+/// Reads the table. A row has the costs with all higher cpus, in their order; the last may be cut off, since the tool
+/// prints each number at once.
 pub fn read(text: &str) -> Result<Found, ImportError> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !is_title(line)).peekable();
@@ -40,7 +40,7 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
             return Err(ImportError::RowLength { line, found: cells.len() + 1, expected: higher.len() + 1 });
         }
         for (index, (&second, cell)) in higher.iter().zip(cells).enumerate() {
-            // Infinite: not one round trip in a sample.
+            // Infinite: no round trip completed in a sample.
             let known = if cell == "inf" { None } else { cost(cell, Place { line, column: index + 2 })? };
             known.into_iter().for_each(|ns| collector.add(first, second, ns));
         }
@@ -54,7 +54,7 @@ fn is_title(line: &str) -> bool {
     line.starts_with(TITLE) || line.starts_with("times are in ns")
 }
 
-/// The cpu before the colon of a row, and what is behind it.
+/// Returns the cpu before the colon of a row, and the rest after it.
 fn named(row: &str) -> Option<(&str, &str)> {
     let (name, costs) = row.split_once(':')?;
     let name = name.trim();

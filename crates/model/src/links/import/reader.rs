@@ -1,4 +1,4 @@
-//! Which tool a file is of, and what it holds.
+//! Detection of a file's format, and reading.
 
 use super::error::{ImportError, shown};
 use super::{Imported, MAXIMUM_BYTES, mctop, pingpong, samples, table, trb};
@@ -6,7 +6,7 @@ use super::{Imported, MAXIMUM_BYTES, mctop, pingpong, samples, table, trb};
 /// Reads a file of another tool.
 ///
 /// # Errors
-/// Where the text is none of the formats, or one of them with something wrong in it: nothing is guessed and no row is passed over.
+/// If the text has none of the formats, or an error in one: no value is guessed and no row is skipped.
 pub fn read(text: &str) -> Result<Imported, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     check(text)?;
@@ -24,7 +24,7 @@ pub fn read(text: &str) -> Result<Imported, ImportError> {
     read?.finish()
 }
 
-/// Refuses what is no text of any tool.
+/// Refuses text that no tool writes.
 fn check(text: &str) -> Result<(), ImportError> {
     if text.len() > MAXIMUM_BYTES {
         return Err(ImportError::TooLong { bytes: text.len() });
@@ -43,7 +43,7 @@ fn check(text: &str) -> Result<(), ImportError> {
     }
 }
 
-/// Whether a line is one that `core-to-core-latency` prints on the terminal (its standard error), never into its file.
+/// Returns true for lines that `core-to-core-latency` prints on the terminal (its standard error), never into its file.
 fn is_console(line: &str) -> bool {
     const MARKS: [&str; 7] =
         ["Num cores:", "Num round trips", "Num iterations", "Using RDTSC", " latency: ", "±", "\u{1b}["];

@@ -1,14 +1,14 @@
-//! What has to be known about imported numbers, as far as the numbers show it.
+//! Remarks on imported numbers, as far as the numbers show them.
 
 use super::collect::Counts;
 use super::{Format, Imported};
 use crate::links::pair::{APART, two_costs};
 use crate::links::{Links, Pair};
 
-/// Costs that differ by less are the same step of a clock, added up in another order: a picosecond.
+/// Costs that differ by less are the same step of a clock, up to rounding: a picosecond.
 const SAME_NS: f64 = 1e-3;
 
-/// The remarks on the numbers.
+/// Returns the remarks on the numbers.
 pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
     let rows =
         (!imported.names_cpus).then(|| format!("cpus are row numbers, {}: the file does not name them", imported.cpus));
@@ -26,14 +26,14 @@ pub fn of(imported: &Imported, counts: &Counts) -> Vec<String> {
         1 => Some("1 cell is of a cpu with itself: left out".into()),
         own => Some(format!("{own} cells are of a cpu with itself: left out")),
     };
-    // What mctop has grouped has few values by its nature.
+    // Numbers grouped by mctop have few values by nature.
     let is_grouped = imported.format == Format::Mctop;
     let coarse = imported.series.iter().filter(|_| !is_grouped).filter_map(|series| coarse(&series.links));
     let directions = imported.series.iter().filter_map(|series| directions(&series.links));
     [rows, unknown, zeros, own].into_iter().flatten().chain(coarse).chain(directions).collect()
 }
 
-/// Says so where the two directions of pairs are no measurements of one cost.
+/// Returns a remark if the two directions of pairs are not measurements of one cost.
 fn directions(links: &Links) -> Option<String> {
     let has_two = |pair: &Pair| two_costs(pair.from_a_ns(), pair.from_b_ns()).is_some();
     let both = links.pairs.iter().filter(|pair| !pair.visits_ns().is_empty() && !pair.back_ns().is_empty());
@@ -46,10 +46,11 @@ fn directions(links: &Links) -> Option<String> {
     })
 }
 
-/// Says so where costs come in few steps that are wide for costs of that size.
+/// Returns a remark if costs come in few steps that are wide for costs of that size.
 ///
-/// Both are asked: fewer different values than a fifth of the cells alone would also name a large file of a fine clock, whose steps of
-/// 1 % vanish in what such costs differ by from run to run; wide steps alone would name a small file, whose few costs lie apart.
+/// Both conditions are needed. The first, fewer different values than a fifth of the cells, also matches a large file
+/// of a fine clock, with steps of 1 % below the variation between runs. The second, wide steps, also matches a small
+/// file, as its few costs lie apart.
 fn coarse(links: &Links) -> Option<String> {
     let mut values: Vec<f64> =
         links.pairs.iter().flat_map(|pair| pair.visits_ns().iter().chain(pair.back_ns())).copied().collect();

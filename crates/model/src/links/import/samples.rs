@@ -1,4 +1,4 @@
-//! Logs of macos-core-to-core-latency: every sample with the cores it was taken on.
+//! Logs of macos-core-to-core-latency: every sample with its two cores.
 
 use super::Format;
 use super::cells::{Place, cost, cpu_at};
@@ -7,11 +7,11 @@ use super::error::ImportError;
 use super::found::Found;
 use crate::links::What;
 
-/// Cells of a row that are read: two indices, two cores, and the time one way as the first core took it. Behind them stand the time as
-/// the second core took it, and the clocks of both before and after.
+/// Cells read of a row: two indices, two cores, and the time one way as the first core took it. Further cells have the
+/// time as the second core took it, and the clocks of both before and after.
 const CELLS: usize = 5;
 
-/// Whether a text is such a log, with its header or without.
+/// Returns true if a text is such a log, with its header or without.
 pub fn is_log(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let is_sample = |row: &str| {

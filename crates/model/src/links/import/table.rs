@@ -1,4 +1,4 @@
-//! Tells lists of pairs and matrices apart.
+//! Distinguishes lists of pairs from matrices.
 
 use super::cells::{self, Row, Separator, rows};
 use super::error::{ImportError, shown};
@@ -23,9 +23,9 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
     if first.cells.len() > MAXIMUM_CPUS + 2 {
         return Err(ImportError::TooMany { cpus: first.cells.len() - 2 });
     }
-    // A header is the one row more that a matrix may have.
+    // A matrix may have one more row, a header.
     let most = MAXIMUM_CPUS + 1;
-    // One list for the cells of all rows: they are millions, and what a list takes is given back as a whole.
+    // The cells of all rows share one list: there may be millions, and their memory is freed at once.
     let (mut cells, mut rows) = (Vec::new(), Vec::new());
     for (line, row) in parted().take(most + 1) {
         let begin = cells.len();
@@ -40,13 +40,13 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
     matrix::read(&all, printed || cells::is_plot(text))
 }
 
-/// The rows of a table with their lines, each of one cell or more.
+/// Returns the rows of a table with their lines, each of at least one cell.
 fn parted(text: &str, separator: Separator) -> impl Iterator<Item = (usize, &str)> {
     let is_row = move |(_, row): &(usize, &str)| separator == Separator::Character('\t') || !row.trim().is_empty();
     rows(text).filter(is_row)
 }
 
-/// Whether a first row has words and not one number or cpu.
+/// Returns true if a first row has words but neither a number nor a cpu.
 fn is_prose(header: &[&str]) -> bool {
     let says_something = |cell: &&str| cells::cpu(cell).is_some() || cells::is_number(cell);
     !header.iter().any(says_something) && header.iter().any(|cell| !cells::is_unknown(cell))

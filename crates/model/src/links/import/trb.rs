@@ -1,4 +1,4 @@
-//! The lines that trb prints: a send from one cpu to another, through a channel with a bound (B) and one without (U).
+//! Lines printed by trb: a send from one cpu to another, through a channel with a bound (B) and one without (U).
 
 use super::Format;
 use super::cells::{Place, cost, cpu_at, is_unknown};
@@ -7,18 +7,19 @@ use super::error::{ImportError, shown};
 use super::found::Found;
 use crate::links::What;
 
-/// trb prints ten thousand million divided by the sends of a second and calls it microseconds; it is tenths of nanoseconds.
+/// trb prints ten thousand million divided by the sends of a second and calls it microseconds; the unit is tenths of
+/// nanoseconds.
 const NANOSECONDS: f64 = 0.1;
 const UNIT: &str = "us/send";
 /// The bound of its bounded channel.
 const BOUND: u32 = 64;
 
-/// Whether a text is what trb prints.
+/// Returns true if a text is output of trb.
 pub fn is_lines(text: &str) -> bool {
     text.lines().find(|line| !line.trim().is_empty()).is_some_and(|line| parts(line).is_some())
 }
 
-/// Reads the lines; those between are passed over where they are empty.
+/// Reads the lines; empty ones are skipped.
 pub fn read(text: &str) -> Result<Found, ImportError> {
     let mut collector = Collector::default();
     for (index, text) in text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
@@ -38,7 +39,7 @@ pub fn read(text: &str) -> Result<Found, ImportError> {
     Ok(Found { format: Format::Trb, collector, names_cpus: true, in_cycles: false, remarks: vec![remark.into()] })
 }
 
-/// "B 0 -  1: 818us/send" in its parts.
+/// Splits "B 0 -  1: 818us/send" into its parts.
 fn parts(line: &str) -> Option<(What, [&str; 2], &str)> {
     let (head, cell) = line.trim().split_once(':')?;
     let (letter, pair) = head.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! What a map of memory means: each finding rests on an interval that lies completely beyond its margin.
+//! Findings of a memory map: each rests on an interval that lies completely beyond its margin.
 
 use corewise_machine::placement::Name;
 use corewise_machine::{CpuSet, Level};
@@ -11,16 +11,16 @@ use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
 use corewise_machine::suggested_command::{SuggestedCommand, try_on, try_threads};
 
-/// Smaller differences of latency or bandwidth than this are none.
+/// Smallest ratio of latencies or bandwidths that counts as a difference.
 const MARGIN: f64 = 1.1;
-/// A node has less bandwidth than its peers below this.
+/// Ratio to its peers' bandwidth below which a node is lopsided.
 const LOPSIDED: f64 = 0.75;
-/// Small pages cost noticeably more above this.
+/// Smallest ratio of small pages' to huge pages' latency that is reported.
 const PAGES: f64 = 1.2;
-/// More threads gain nothing where so many have this share of what all have.
+/// Share of the full bandwidth from which more threads gain nothing.
 const SATURATED: f64 = 0.95;
 
-/// Adds the findings, weightiest first, and what was tested without one.
+/// Adds the findings, most important first, and tests without one.
 pub fn add(map: &MemoryMap, conclusions: &mut MemoryConclusions) {
     let mut findings: Vec<Finding> = Vec::new();
     let mut no_difference = Vec::new();
@@ -55,7 +55,7 @@ fn finding(
     Finding { topic: Topic::Memory, cpus, statement, advice: advice.to_owned(), command, effects }
 }
 
-/// Of several costs the median of their estimates, end by end.
+/// Returns the median of several estimates, end by end.
 fn typical<'a>(costs: impl Iterator<Item = &'a Estimate>) -> Option<Estimate> {
     let all: Vec<&Estimate> = costs.collect();
     let of = |value: fn(&Estimate) -> f64| median(&all.iter().map(|one| value(one)).collect::<Vec<_>>());
@@ -72,7 +72,7 @@ fn measured(costs: &[Cost]) -> impl Iterator<Item = (&Cost, &Estimate)> {
     costs.iter().filter(|cost| !cost.predicted).filter_map(|cost| Some((cost, cost.huge_ns.as_ref()?)))
 }
 
-/// Cpus whose node has no memory, against those whose node has some.
+/// Compares cpus without memory on their node with cpus that have some.
 fn without_memory(costs: &[Cost]) -> Option<Finding> {
     let has_own = |cost: &Cost| cost.own_node == Some(cost.node);
     let own = typical(measured(costs).filter(|(cost, _)| has_own(cost)).map(|(_, ns)| ns))?;
@@ -94,7 +94,7 @@ fn without_memory(costs: &[Cost]) -> Option<Finding> {
     Some(finding(cpus, statement, "Try the program without them.", Some(command), vec![effect]))
 }
 
-/// The memory of other nodes against that of the own, by the cpus that have both.
+/// Compares the memory of other nodes with that of the own, for cpus that have both.
 fn remote(costs: &[Cost]) -> Option<Result<Finding, String>> {
     let own = typical(measured(costs).filter(|(cost, _)| cost.own_node == Some(cost.node)).map(|(_, ns)| ns))?;
     let is_remote =
@@ -122,7 +122,7 @@ fn remote(costs: &[Cost]) -> Option<Result<Finding, String>> {
     Some(Ok(finding(cpus, statement, advice, Some(command), vec![effect])))
 }
 
-/// Nodes whose own cpus get less of their memory than those of other nodes get of theirs.
+/// Finds nodes with less bandwidth to their own cpus than other nodes have to theirs.
 fn lopsided(costs: &[Cost]) -> Vec<Finding> {
     let mut nodes: Vec<(u32, &Stream)> = Vec::new();
     for cost in costs.iter().filter(|cost| cost.own_node == Some(cost.node)) {
@@ -147,7 +147,7 @@ fn lopsided(costs: &[Cost]) -> Vec<Finding> {
     nodes.iter().filter_map(one).collect()
 }
 
-/// A working set that one size of last-level cache holds and another does not.
+/// Finds a working set that one size of last-level cache holds and another does not.
 fn unequal_caches(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Finding> {
     let size = |cpu: u32| map.machine.llcs.iter().find(|llc| llc.cpus.contains(cpu)).and_then(|llc| llc.size_bytes);
     let by_size = |staircase: &&Staircase| size(staircase.cpu);
@@ -178,7 +178,7 @@ fn unequal_caches(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Fi
         effect.times(),
     );
     let mut effects = vec![effect];
-    // What a larger cache is paid for with: a lower clock, and by that dearer loads from the nearest cache.
+    // The price of a larger cache: a lower clock, and thereby dearer loads from the nearest cache.
     if let Some((words, effect)) = nearest_level(large, small, &smaller) {
         statement.push_str(&words);
         effects.push(effect);
@@ -191,7 +191,7 @@ fn unequal_caches(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<Fi
     Some(finding(larger, statement, "Try a program with much data on both.", Some(command), effects))
 }
 
-/// What a load of the smallest working set costs on the cpus with the larger cache, against those with the smaller one.
+/// Compares loads of the smallest working set on the cpus with the larger cache and with the smaller one.
 fn nearest_level(large: &Staircase, small: &Staircase, smaller: &CpuSet) -> Option<(String, Effect)> {
     let (own, other) = (large.steps.first()?, small.steps.first()?);
     let (own, other) = (Estimate::of(&own.visits_ns)?, Estimate::of(&other.visits_ns)?);
@@ -205,7 +205,7 @@ fn nearest_level(large: &Staircase, small: &Staircase, smaller: &CpuSet) -> Opti
     Some((words, effect))
 }
 
-/// What all cores of a larger cache read from the nearest memory, against those of a smaller one.
+/// Compares bandwidth from the nearest memory to all cores of a larger cache and of a smaller one.
 fn from_memory(costs: &[Cost], larger: &CpuSet, smaller: &CpuSet) -> Option<(String, Effect)> {
     let of = |cpus: &CpuSet| {
         let cost = costs.iter().find(|cost| cost.is_nearest && cost.initiator.is_subset(cpus))?;
@@ -224,7 +224,8 @@ fn from_memory(costs: &[Cost], larger: &CpuSet, smaller: &CpuSet) -> Option<(Str
     Some((words, effect))
 }
 
-/// A last-level cache that is reported larger than this machine has it: the level that memory is on begins at half of it, or before.
+/// Finds a last-level cache that is reported larger than this machine has it: the level of memory begins at half of it,
+/// or before.
 fn reported(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<Finding> {
     let one = |levels: &super::CpuLevels| {
         let reported = map.machine.llcs.iter().find(|llc| llc.cpus.contains(levels.cpu))?.size_bytes?;
@@ -247,7 +248,7 @@ fn reported(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<Finding> {
     conclusions.levels.iter().filter_map(one).collect()
 }
 
-/// How many cores take all that a node has, where that is fewer than it has.
+/// Returns the number of cores that saturate a node, if it is less than all.
 fn saturated(map: &MemoryMap, costs: &[Cost]) -> Option<Finding> {
     let mut best: Option<(usize, Finding)> = None;
     for cost in costs.iter().filter(|cost| cost.is_nearest) {
@@ -277,7 +278,7 @@ fn saturated(map: &MemoryMap, costs: &[Cost]) -> Option<Finding> {
     best.map(|(_, finding)| finding)
 }
 
-/// Whether both siblings of a core get more of the memory than one.
+/// Tests whether both siblings of a core get more bandwidth than one.
 fn siblings(map: &MemoryMap, costs: &[Cost]) -> Option<Result<Finding, String>> {
     let cores = map.machine.objects(Level::Core);
     let (cost, both) = costs.iter().find_map(|cost| {
@@ -301,7 +302,7 @@ fn siblings(map: &MemoryMap, costs: &[Cost]) -> Option<Result<Finding, String>> 
     Some(Ok(finding(cpus.clone(), statement, "Try one thread on each core.", Some(command), vec![effect])))
 }
 
-/// What small pages cost.
+/// Reports the cost of small pages.
 fn pages(costs: &[Cost]) -> Option<Finding> {
     let near = |cost: &&Cost| cost.is_nearest && !cost.predicted;
     let huge = typical(costs.iter().filter(near).filter_map(|cost| cost.huge_ns.as_ref()))?;
@@ -318,7 +319,7 @@ fn pages(costs: &[Cost]) -> Option<Finding> {
     (effect.low > PAGES).then(|| finding(cpus, statement, advice, None, vec![effect]))
 }
 
-/// Where the latency of a node rises under load.
+/// Reports the load at which the latency of a node rises.
 fn under_load(conclusions: &MemoryConclusions) -> Option<Finding> {
     let load = conclusions.loads.iter().find(|load| load.knee.is_some())?;
     let (idle, knee) = (load.points.first()?, load.points.get(load.knee?)?);

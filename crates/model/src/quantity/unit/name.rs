@@ -1,9 +1,9 @@
-//! Units that stand in a metric's name: "p99_ns", "Requests/sec", "Latency (ms)", "rays_per_second".
+//! Units in a metric's name: "p99_ns", "Requests/sec", "Latency (ms)", "rays_per_second".
 
 use super::QuantityUnit;
 use super::term::{UnitTerm, is_time_word};
 
-/// The unit of a name, if it has one.
+/// Returns the unit of a name, if it has one.
 pub(super) fn read_name(name: &str) -> Option<QuantityUnit> {
     let name = name.trim();
     let name = name.split('{').next().unwrap_or(name).trim();
@@ -19,7 +19,7 @@ fn last_word(name: &str) -> &str {
     name.rsplit(|letter: char| !letter.is_alphanumeric()).next().unwrap_or(name)
 }
 
-/// A word that can only be a unit; a single letter is the end of something, as in "time_s".
+/// Returns the unit of a word that can only be a unit; a single letter must end the name, as in "time_s".
 fn known_word(word: &str, is_end: bool) -> Option<UnitTerm> {
     let is_long = word.chars().count() > 1;
     let is_clear = is_time_word(word) && (is_long || is_end);
@@ -27,7 +27,7 @@ fn known_word(word: &str, is_end: bool) -> Option<UnitTerm> {
     (is_clear || (!term.is_time() && is_long)).then_some(term)
 }
 
-/// "rays_per_second", "ns per op", "Requests/sec".
+/// Reads "rays_per_second", "ns per op", "Requests/sec".
 fn read_ratio(name: &str) -> Option<QuantityUnit> {
     let signs = ["_per_", " per ", "/"];
     let (above, below) = signs.iter().find_map(|sign| name.rsplit_once(sign))?;

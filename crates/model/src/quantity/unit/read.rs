@@ -1,4 +1,4 @@
-//! Reading what stands behind a number.
+//! Reading of the text after a number.
 
 use super::super::RefusalReason;
 use super::super::number::{is_blank, scan_number};
@@ -8,15 +8,16 @@ use super::term::{UnitTerm, parse_multiplier, split_count, split_rate};
 const LETTER_M: RefusalReason = Some("\"m\" may be minutes, thousandths or millions");
 const WORD_AND_DIGITS: RefusalReason = Some("letters and digits follow it");
 
-/// Words that go on with a sentence, and name nothing that is counted.
+/// Words that continue a sentence and are not labels.
 const PROSE: [&str; 27] = [
     "in", "at", "after", "of", "for", "on", "to", "from", "with", "by", "and", "or", "is", "was", "are", "were",
     "than", "over", "under", "vs", "the", "a", "an", "no", "not", "if", "per",
 ];
-/// Most words of a label in front of "per": "million cell updates per second".
+/// Maximum number of words of a label before "per": "million cell updates per second".
 const MAX_LABEL_WORDS: usize = 4;
 
-/// Reads the unit behind a number: what the number is to be multiplied by, the unit, and its end. An unknown word is a label and scales nothing.
+/// Reads the unit after a number: a factor for the number, the unit, and its end. An unknown word is a label with
+/// factor 1.
 pub(in crate::quantity) fn read_unit(text: &str) -> Result<(f64, QuantityUnit, usize), RefusalReason> {
     let text_behind = skip_deviation(text);
     let skipped = text.len() - text_behind.len();
@@ -40,19 +41,19 @@ pub(in crate::quantity) fn read_unit(text: &str) -> Result<(f64, QuantityUnit, u
     Ok((scale, unit, if used == 0 { 0 } else { skipped + begin + used }))
 }
 
-/// Whether a word behind a space belongs to something else: "min" in "60 min=40", "e2e4" in "60 e2e4".
+/// Returns true if a word after a space belongs to something else: "min" in "60 min=40", "e2e4" in "60 e2e4".
 fn belongs_elsewhere(is_glued: bool, rest: &str) -> bool {
     !is_glued && rest.starts_with(|next: char| next.is_ascii_digit() || "_:=-".contains(next))
 }
 
-/// A known unit in brackets, as in "0.81 [ms]", and its end.
+/// Reads a known unit in brackets, as in "0.81 [ms]", with its end.
 fn read_brackets(text: &str) -> Option<(QuantityUnit, usize)> {
     let inside = text.strip_prefix(['[', '('])?;
     let end = inside.find([']', ')'])?;
     Some((read_known(inside[..end].trim())?, end + 2))
 }
 
-/// The text behind "± 5.6" or "±(99.9%) 5.6", if that stands in front of the unit.
+/// Skips "± 5.6" or "±(99.9%) 5.6" before the unit.
 fn skip_deviation(text: &str) -> &str {
     let begin = text.trim_start_matches(is_blank);
     let signs = ["±", "+/-", "+-"];
@@ -66,7 +67,7 @@ fn skip_deviation(text: &str) -> &str {
     }
 }
 
-/// The word behind any blanks, and where it begins.
+/// Returns the word after any blanks, and its begin.
 fn next_word(text: &str) -> (&str, usize) {
     let begin = text.len() - text.trim_start_matches(|blank: char| is_blank(blank) || blank == '\t').len();
     let rest = &text[begin..];
@@ -76,7 +77,7 @@ fn next_word(text: &str) -> (&str, usize) {
     (&rest[..rest.find(|letter: char| !letter.is_alphabetic() && letter != '°').unwrap_or(rest.len())], begin)
 }
 
-/// Reads a unit that begins at a word, so many bytes behind its number; without its end, none is there.
+/// Reads a unit that begins at a word, `distance` bytes after its number; the end is 0 if there is none.
 fn read_words(text: &str, distance: usize) -> Result<(f64, QuantityUnit, usize), RefusalReason> {
     let (word, _) = next_word(text);
     let rest = &text[word.len()..];
@@ -106,7 +107,7 @@ fn read_words(text: &str, distance: usize) -> Result<(f64, QuantityUnit, usize),
     Ok(read_label(text, word, distance))
 }
 
-/// Whether a rate follows: minutes in a second are none.
+/// Returns true if a rate follows: there are no minutes per second.
 fn is_in_a_time(rest: &str) -> bool {
     let next = rest.trim_start_matches(is_blank);
     read_below(rest, &UnitTerm::BARE).is_some() || (rest.len() - next.len() <= 1 && read_label_per_time(next).is_some())
@@ -116,7 +117,7 @@ fn combine_terms(above: UnitTerm, below: Option<UnitTerm>) -> QuantityUnit {
     QuantityUnit { above, below }
 }
 
-/// The unit behind "k" or "million", which may be missing.
+/// Reads the optional unit after "k" or "million".
 fn read_behind_multiplier(rest: &str) -> Result<(f64, QuantityUnit, usize), RefusalReason> {
     let (word, begin) = next_word(rest);
     let is_word = begin <= 1 && !belongs_elsewhere(false, &rest[begin + word.len()..]);
@@ -127,13 +128,13 @@ fn read_behind_multiplier(rest: &str) -> Result<(f64, QuantityUnit, usize), Refu
     Ok((scale, unit, if used == 0 { 0 } else { begin + used }))
 }
 
-/// "Mbps" and "MBps".
+/// Parses "Mbps" and "MBps".
 fn parse_bit_rate(word: &str) -> Option<QuantityUnit> {
     let data = word.strip_suffix("ps").filter(|data| data.ends_with(['b', 'B']))?;
     UnitTerm::parse_known(data).map(|above| combine_terms(above, Some(UnitTerm::seconds())))
 }
 
-/// The unit behind "/" or "per", and its end. Behind a space or a bare number it has to be a time.
+/// Reads the unit after "/" or "per", with its end. After a space or a bare number it must be a time.
 fn read_below(text: &str, above: &UnitTerm) -> Option<(UnitTerm, usize)> {
     let trimmed = text.trim_start_matches(is_blank);
     let is_spaced = trimmed.len() < text.len();
@@ -156,7 +157,7 @@ fn read_below(text: &str, above: &UnitTerm) -> Option<(UnitTerm, usize)> {
     Some((term, text.len() - behind_sign.len() + begin + word.len()))
 }
 
-/// A word that is no known unit: a label, with a number in front only if it is a known one.
+/// Reads a word that is no known unit as a label. A multiplier before it is split off only from known ones.
 fn read_label(text: &str, word: &str, distance: usize) -> (f64, QuantityUnit, usize) {
     if let Some((scale, rate)) = split_rate(word) {
         return (scale, combine_terms(UnitTerm::label(rate), None), word.len());
@@ -176,7 +177,7 @@ fn read_label(text: &str, word: &str, distance: usize) -> (f64, QuantityUnit, us
     }
 }
 
-/// One or several words in a time: "cell updates per second".
+/// Reads one or several words per time: "cell updates per second".
 fn read_label_per_time(text: &str) -> Option<(&str, UnitTerm, usize)> {
     let mut end = 0;
     for _ in 0..MAX_LABEL_WORDS {
@@ -193,14 +194,14 @@ fn read_label_per_time(text: &str) -> Option<(&str, UnitTerm, usize)> {
     None
 }
 
-/// A known unit that a text is as a whole.
+/// Reads a text that is a known unit as a whole.
 pub(super) fn read_known(text: &str) -> Option<QuantityUnit> {
     let (scale, unit, end) = read_words(text, 0).ok()?;
     let is_known = !unit.above.is_label() || unit.below.as_ref().is_some_and(UnitTerm::is_time);
     (scale == 1.0 && end == text.len() && is_known && !unit.is_bare()).then_some(unit)
 }
 
-/// A unit as it was stored: each side a known one or a label.
+/// Reads a stored unit: each side a known one or a label.
 pub(super) fn read_stored(text: &str) -> QuantityUnit {
     let term = |text: &str| UnitTerm::parse_known(text).unwrap_or_else(|| UnitTerm::label(text));
     match text.rsplit_once('/') {

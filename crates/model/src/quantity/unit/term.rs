@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-/// Most characters of a label; longer ones are cut.
+/// Maximum number of characters of a label; longer ones are cut.
 const MAX_LABEL_CHARS: usize = 32;
 
-/// Times with the words for them, and their length in picoseconds.
+/// Units of time with their words, and their length in picoseconds.
 const TIMES: [(&str, f64, &[&str]); 9] = [
     ("ps", 1.0, &["ps", "psec", "picosecond", "picoseconds"]),
     ("ns", 1e3, &["ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanosecond", "nanoseconds"]),
@@ -19,13 +19,13 @@ const TIMES: [(&str, f64, &[&str]); 9] = [
 ];
 const SECOND: f64 = 1e12;
 
-/// Decimal prefixes, those of counts; "K" is one by use.
+/// Decimal prefixes, also of counts; "K" is accepted by common use.
 const DECIMAL: [(char, f64); 7] =
     [('k', 1e3), ('K', 1e3), ('M', 1e6), ('G', 1e9), ('T', 1e12), ('P', 1e15), ('E', 1e18)];
 /// The same in words.
 const DECIMAL_WORDS: [(&str, char); 4] = [("kilo", 'k'), ("mega", 'M'), ("giga", 'G'), ("tera", 'T')];
 const BINARY_WORDS: [(&str, char); 4] = [("kibi", 'k'), ("mebi", 'M'), ("gibi", 'G'), ("tebi", 'T')];
-/// Words that stand for a number.
+/// Words for numbers.
 const NUMBERS: [(&str, f64); 3] = [("thousand", 1e3), ("million", 1e6), ("billion", 1e9)];
 
 /// Physical units, with their words; they take any prefix. Factors count in billionths.
@@ -34,10 +34,10 @@ const PHYSICAL: [(&str, &[&str]); 4] =
 const PHYSICAL_PREFIXES: [(&str, f64); 9] =
     [("", 1e9), ("n", 1.0), ("µ", 1e3), ("u", 1e3), ("m", 1e6), ("k", 1e12), ("K", 1e12), ("M", 1e15), ("G", 1e18)];
 
-/// Words that count something in a second; they take the prefixes of counts. "T" only if in capitals: "TOPS", but no "Tops".
+/// Words for counts per second; they take the prefixes of counts. "T" only in capitals: "TOPS", but not "Tops".
 const RATES: [&str; 15] =
     ["ops", "OPS", "iops", "IOPS", "qps", "QPS", "rps", "RPS", "tps", "TPS", "pps", "PPS", "IPS", "flops", "FLOPS"];
-/// Things that are counted with a prefix in a time: "Melem/s".
+/// Counted things that take a prefix in a rate: "Melem/s".
 const COUNTED: [&str; 13] =
     ["elem", "op", "flop", "iop", "req", "request", "query", "packet", "pkt", "update", "sample", "pixel", "token"];
 
@@ -52,7 +52,7 @@ pub(super) enum UnitKind {
     Physical(&'static str),
     /// Per cent.
     Percent,
-    /// A label, which is all that is known.
+    /// A label of unknown meaning.
     Label,
 }
 
@@ -60,7 +60,7 @@ pub(super) enum UnitKind {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct UnitTerm {
     kind: UnitKind,
-    /// How much of the kind's smallest unit it is, a whole number.
+    /// Factor to the kind's smallest unit, a whole number.
     factor: f64,
     text: Cow<'static, str>,
 }
@@ -72,7 +72,7 @@ impl UnitTerm {
         Self { kind: UnitKind::Time, factor: SECOND, text: Cow::Borrowed("s") }
     }
 
-    /// A word that is only a label.
+    /// Creates a label.
     pub fn label(text: &str) -> Self {
         let text: String = text.chars().take(MAX_LABEL_CHARS).collect();
         Self { kind: UnitKind::Label, factor: 1.0, text: text.into() }
@@ -104,13 +104,14 @@ impl UnitTerm {
         base.contains(&self.factor)
     }
 
-    /// How much this and another are in their kind's smallest unit; `None` if they are of different kinds, or labels of different things.
+    /// Returns the factors of this and another term to their kind's smallest unit; `None` if they are of different
+    /// kinds, or different labels.
     pub fn factors(&self, other: &Self) -> Option<(f64, f64)> {
         let is_same_label = || strip_plural(&self.text) == strip_plural(&other.text);
         (self.kind == other.kind && (!self.is_label() || is_same_label())).then_some((self.factor, other.factor))
     }
 
-    /// The known unit that a word is; `None` for all other words.
+    /// Parses a known unit; `None` for all other words.
     pub fn parse_known(word: &str) -> Option<Self> {
         parse_time(word).or_else(|| parse_data(word)).or_else(|| parse_physical(word)).or_else(|| {
             let is_percent = word == "%" || ["percent", "pct"].iter().any(|name| word.eq_ignore_ascii_case(name));
@@ -119,7 +120,8 @@ impl UnitTerm {
     }
 }
 
-/// A label in lower case and without the ending of several: "frames" are of one unit with a "frame", "misses" with a "miss".
+/// Returns a label in lower case and without a plural ending: "frames" have the same unit as a "frame", "misses" as a
+/// "miss".
 fn strip_plural(label: &str) -> String {
     let label = label.to_lowercase();
     if let Some(stem) = label.strip_suffix("ies") {
@@ -130,7 +132,7 @@ fn strip_plural(label: &str) -> String {
     without.filter(|_| !label.ends_with("ss")).unwrap_or(&label).to_owned()
 }
 
-/// Short words are case-sensitive: "MS" is no millisecond, "M" no minute.
+/// Compares a word with a name. Short words are case-sensitive: "MS" is not a millisecond, "M" not a minute.
 fn is_word(word: &str, name: &str) -> bool {
     word == name || (name.chars().count() > 2 && word.eq_ignore_ascii_case(name))
 }
@@ -140,18 +142,18 @@ fn parse_time(word: &str) -> Option<UnitTerm> {
     Some(UnitTerm { kind: UnitKind::Time, factor: *factor, text: Cow::Borrowed(text) })
 }
 
-/// The seconds in a unit of time.
+/// Returns the seconds in a unit of time.
 pub(in crate::quantity) fn time_factor_s(word: &str) -> Option<f64> {
     let time = parse_time(word)?;
     Some(if time.factor < SECOND { 1.0 / (SECOND / time.factor) } else { time.factor / SECOND })
 }
 
-/// Whether a word of a name or a pattern can only be a unit of time: "min" may be the least of something.
+/// Returns true if a word of a name or a pattern can only be a unit of time: "min" may also be a minimum.
 pub(crate) fn is_time_word(word: &str) -> bool {
     !["m", "h", "d", "min", "mins", "hr"].contains(&word) && parse_time(word).is_some()
 }
 
-/// Bytes and bits: "B", "kB", "KiB", "Mbit", "GBytes", "megabytes". "mb" could be anything, and is a label.
+/// Parses bytes and bits: "B", "kB", "KiB", "Mbit", "GBytes", "megabytes". "mb" is ambiguous, and a label.
 fn parse_data(word: &str) -> Option<UnitTerm> {
     let lower = word.to_lowercase();
     let in_words = |prefixes: &[(&str, char); 4]| {
@@ -183,7 +185,7 @@ fn parse_data(word: &str) -> Option<UnitTerm> {
     Some(UnitTerm { kind: UnitKind::Data, factor: bits * factor, text: text.into() })
 }
 
-/// The prefix of a word in letters, whether it is binary, and the rest.
+/// Returns the prefix of a word in letters, true if it is binary, and the rest.
 fn in_letters(word: &str) -> (Option<char>, bool, String) {
     let first = word.chars().next().filter(|first| decimal_factor(*first).is_some() && word.len() > 1);
     let Some(first) = first else { return (None, false, word.to_owned()) };
@@ -207,7 +209,7 @@ fn parse_physical(word: &str) -> Option<UnitTerm> {
     PHYSICAL.iter().find_map(of)
 }
 
-/// The number that a word stands for: "k", "M", "Ki", "million".
+/// Returns the number that a word stands for: "k", "M", "Ki", "million".
 pub(super) fn parse_multiplier(word: &str) -> Option<f64> {
     let of_words = NUMBERS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, factor)| *factor);
     let mut letters = word.chars();
@@ -220,14 +222,14 @@ pub(super) fn parse_multiplier(word: &str) -> Option<f64> {
     of_words.or_else(of_letters)
 }
 
-/// A word that counts something in a second with a prefix, "kIOPS", as the number in front and the rest.
+/// Splits the prefix off a rate word, "kIOPS": its factor, and the rest.
 pub(super) fn split_rate(word: &str) -> Option<(f64, &str)> {
     let (factor, rest) = split_prefix(word)?;
     let is_clear = !word.starts_with('T') || rest.bytes().all(|letter| letter.is_ascii_uppercase());
     (is_clear && RATES.contains(&rest)).then_some((factor, rest))
 }
 
-/// A thing that is counted with a prefix, "Melem", likewise.
+/// Splits the prefix off a counted thing, "Melem", likewise.
 pub(super) fn split_count(word: &str) -> Option<(f64, &str)> {
     let (factor, rest) = split_prefix(word)?;
     let one = rest.strip_suffix('s').unwrap_or(rest);

@@ -1,6 +1,7 @@
-//! Findings about who causes stalls: a device that takes much of what a cpu loses, calls from other cpus, a source outside the system.
+//! Findings about causes of stalls: a device that takes much of a cpu's lost time, calls from other cpus, a source
+//! outside the system.
 //!
-//! That they take time is observed, not inferred: every stall was divided. That something comes with a period has its own test
+//! The time taken is observed, not inferred: every stall was divided. Periodic causes have a test of their own
 //! ([`crate::period`]).
 
 use std::collections::BTreeMap;
@@ -15,14 +16,14 @@ use crate::attribution::{Cause, CauseSummary, CpuStalls, Sender};
 use crate::finding::{Finding, Topic};
 use corewise_machine::suggested_command::{self, SuggestedCommand};
 
-/// A smaller share of what a cpu loses is told in the table alone.
+/// Minimum share of a cpu's lost time for a finding; smaller ones are only in the table.
 const SHARE: f64 = 0.05;
-/// A smaller share of a cpu's time is not worth a word, whoever takes it.
+/// Minimum share of a cpu's time for a finding.
 const OF_ALL: f64 = 0.0005;
 
-/// Adds what can be done about causes.
+/// Adds actionable findings about causes.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
-    // What a thread knows of itself tells the timer apart from nothing: its ticks come with a period, and are the system's own.
+    // A thread alone cannot identify the timer: its periodic ticks are the system's own.
     let is_named = survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
     let surroundings = survey.surroundings();
     let seen = || survey.cpus.iter().filter_map(|seen| Some((seen.cpu, seen.stalls.as_ref()?)));
@@ -40,7 +41,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
                 }
                 Cause::Periodic { rank } if is_named => {
                     let Some(period) = stalls.periods.get(usize::from(*rank)) else { continue };
-                    // Ticks of this system whose events were lost.
+                    // Ticks of this system with lost events.
                     if !surroundings.under_hypervisor && surroundings.is_own_tick(period.hertz) {
                         continue;
                     }
@@ -74,7 +75,7 @@ fn is_much(cause: &CauseSummary, stalls: &CpuStalls) -> bool {
     cause.share >= SHARE && cause.time_s >= OF_ALL * stalls.watched_s
 }
 
-/// What a cause took on the cpus where it took much.
+/// Time of a cause on the cpus on which it was substantial.
 #[derive(Default)]
 struct Taken {
     cpus: CpuSet,
@@ -82,7 +83,7 @@ struct Taken {
     time_s: f64,
     lost_s: f64,
     watched_s: f64,
-    /// The cpu of which it takes the largest share, and the share.
+    /// The cpu with the largest share of this cause, and the share.
     most: (u32, f64),
 }
 
@@ -101,7 +102,7 @@ impl Taken {
         }
     }
 
-    /// "23 % of the time that cpu 1 loses to stalls (120/s, 0.31 % of all)".
+    /// Describes the share: "23 % of the time that cpu 1 loses to stalls (120/s, 0.31 % of all)".
     fn words(&self) -> String {
         let lose = if self.cpus.len() == 1 { "loses" } else { "lose" };
         format!(
@@ -130,7 +131,7 @@ fn device(number: u32, name: &str, taken: &Taken, survey: &Survey) -> Finding {
     let statement = format!("{name} takes {}.", taken.words());
     let machine = &survey.machine;
     let usable = machine.online.difference(&machine.isolated).difference(&machine.nohz_full);
-    // Interrupts have to go somewhere: where they take time from all cpus, the one that loses most is spared.
+    // Interrupts need some cpu: if they take time from all, only the cpu with the largest loss is spared.
     let spared = [taken.cpus.clone(), CpuSet::of(taken.most.0)];
     match spared.into_iter().find(|spared| !usable.difference(spared).is_empty()) {
         Some(spared) => {
@@ -146,7 +147,7 @@ fn called(source: Source, detail: &str, taken: &Taken, survey: &Survey) -> Findi
     let seen = survey.cpus.iter().filter(|seen| taken.cpus.contains(seen.cpu)).filter_map(|seen| seen.stalls.as_ref());
     let of_this = |sender: &&Sender| sender.source == source && (detail.is_empty() || sender.function == detail);
     for sender in seen.flat_map(|stalls| &stalls.senders).filter(of_this) {
-        // What comes while a cpu is idle was sent by an interrupt there.
+        // Interrupts sent while a cpu is idle come from an interrupt there.
         let is_somebody = sender.task.is_some_and(|task| task != 0) && !sender.name.is_empty();
         let (count, cpus) = by_name.entry(if is_somebody { &sender.name } else { "" }).or_default();
         *count += sender.count;
@@ -175,7 +176,8 @@ fn periodic(hertz: f64, strength: f64, taken: &Taken, has_host: bool) -> Finding
     taken.finding(statement, advice, None)
 }
 
-/// "of what it loses, timer 60 %, virtio1-req.0 (interrupt 36) 20 %; 3 % is unexplained"; nothing where causes were not named.
+/// Names the causes of a cpu's lost time: "of the lost time, timer 60 %, virtio1-req.0 (interrupt 36) 20 %; 3 % is
+/// unexplained"; `None` if causes were not named.
 pub fn by_whom(survey: &Survey, cpu: u32) -> Option<String> {
     let stalls = survey.cpus.iter().find(|seen| seen.cpu == cpu)?.stalls.as_ref()?;
     let is_told = |cause: &&CauseSummary| cause.cause.is_named() || cause.cause == Cause::Stolen;

@@ -1,4 +1,4 @@
-//! Findings about single cpus: interrupts, stalls and speed, each against the cpu's peers.
+//! Findings about single cpus: interrupts, stalls and speed, each compared with the cpu's peers.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use corewise_machine::suggested_command;
 
 use crate::Survey;
 
-/// Adds what sets single cpus apart.
+/// Adds findings about single cpus.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let mut by_cpu = BTreeMap::<u32, Vec<(Quantity, Effect)>>::new();
     let asked = first::asked(survey);
@@ -52,10 +52,10 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     conclusions.findings.extend(together(marked, survey));
 }
 
-/// More findings of one topic and direction than this become one.
+/// Maximum number of separate findings of one topic and direction; more are joined.
 const APART: usize = 2;
 
-/// Joins findings that say the same of many cpus; `true` marks those where the cpu is worse than its peers.
+/// Joins similar findings about many cpus; `true` marks cpus that are worse than their peers.
 fn together(mut marked: Vec<(bool, Finding)>, survey: &Survey) -> Vec<Finding> {
     marked.sort_by_key(|(worse, finding)| (finding.topic, !worse, finding.cpus.lowest()));
     marked
@@ -70,7 +70,7 @@ fn together(mut marked: Vec<(bool, Finding)>, survey: &Survey) -> Vec<Finding> {
         .collect()
 }
 
-/// One finding for many cpus: it names them all, and tells the farthest cpu's sentence in full.
+/// Builds one finding for many cpus: it names them all, and quotes the sentence of the cpu with the largest difference.
 fn joined(alike: &[(bool, Finding)], survey: &Survey) -> Finding {
     let size = |finding: &Finding| finding.effects.first().map_or(1.0, Effect::size);
     let farthest = alike.iter().map(|(_, finding)| finding).max_by(|a, b| size(a).total_cmp(&size(b)));
@@ -97,13 +97,13 @@ fn test_group(survey: &Survey, quantity: Quantity, group: &[u32]) -> Option<Test
     quantity::test(quantity, survey, &columns, &name)
 }
 
-/// Whether the cpu is worse than its peers for work that must not be interrupted.
+/// Returns true if the cpu is worse than its peers for work that must not be interrupted.
 fn is_spoilt(effects: &[(Quantity, Effect)]) -> bool {
     effects.iter().any(|(quantity, effect)| *quantity != Quantity::Median && effect.ratio > 1.0)
 }
 
-/// Adds a sentence for a quantity in which no cpu of any group differs by the margin: none where there were no peers. What is not
-/// excluded is said as that, with how long a survey would have to be.
+/// Adds a sentence for a quantity in which no cpu of any group differs by the margin, unless there were no peers. If
+/// differences are not excluded, it says so, with the length of a decisive survey.
 fn without_finding(survey: &Survey, quantity: Quantity, tests: &[(Vec<u32>, Tested)], conclusions: &mut Conclusions) {
     let Some(rounds) = tests.iter().map(|(_, tested)| tested.rounds).min() else { return };
     if tests.iter().any(|(_, tested)| !tested.differing.is_empty()) {
@@ -133,7 +133,7 @@ fn without_finding(survey: &Survey, quantity: Quantity, tests: &[(Vec<u32>, Test
     conclusions.add_unfound(sentence, needs_s);
 }
 
-/// Why a difference that surely exists is no finding.
+/// Explains why a certain difference is no finding.
 fn no_finding(quantity: Quantity, cpu: u32, effect: &Effect) -> String {
     let differs = match quantity {
         Quantity::Median => words::slower(effect),
@@ -150,7 +150,7 @@ fn no_finding(quantity: Quantity, cpu: u32, effect: &Effect) -> String {
     format!("cpu {cpu} differs from {} ({differs}), but {but}", effect.against)
 }
 
-/// The margin as a person says it.
+/// Formats the margin for people.
 fn least(quantity: Quantity) -> String {
     match quantity {
         Quantity::Median => format!("{:.0} %", (quantity.margin() - 1.0) * 100.0),
@@ -211,7 +211,7 @@ fn stall_finding(survey: &Survey, cpu: u32, effects: Vec<(Quantity, Effect)>, qu
     }
 }
 
-/// The share of the time that others had a cpu, where that explains at least half of what the cpu lost to stalls.
+/// Returns the share of the time that other programs had a cpu, if that explains at least half of the cpu's lost time.
 fn others_ran(survey: &Survey, cpu: u32) -> Option<f64> {
     const WORTH_A_WORD: f64 = 0.005;
     let off_cpu = median(&rounds_of(survey, cpu, |round| round.thread.off_cpu_s / round.elapsed_s));

@@ -5,38 +5,38 @@ use super::{Answer, FirstCpu, words};
 use crate::Survey;
 use crate::finding::Effect;
 
-/// The cpu that is asked about: the first of the machine, where it was visited.
+/// Returns the cpu in question: the first of the machine, if it was visited.
 pub fn asked(survey: &Survey) -> Option<u32> {
     let first = survey.machine.online.lowest()?;
     survey.cpus.iter().any(|seen| seen.cpu == first).then_some(first)
 }
 
-/// What a quantity says of the cpu among its peers.
+/// Result for the cpu among its peers in one quantity.
 pub struct Asked {
     quantity: Quantity,
-    /// Its ratio to its peers; nothing where there were too few rounds.
+    /// Its ratio to its peers; `None` after too few rounds.
     effect: Option<Effect>,
-    /// Whether the test found that it differs, by the margin at least.
+    /// True if the test found that it differs by at least the margin.
     is_found: bool,
-    /// How long a survey would have to be to tell, in seconds; nothing where this one does.
+    /// Length of a decisive survey, in seconds; `None` if this one decides.
     pub needs_s: Option<f64>,
 }
 
 impl Asked {
-    /// What a test says of one of its columns.
+    /// Extracts the result for one column of a test.
     pub fn new(survey: &Survey, tested: &Tested, column: usize) -> Self {
         let quantity = tested.quantity;
         let Some((effect, is_found)) = tested.of(column) else {
             let needs_s = Some(quantity.enough_s(survey, tested.rounds));
             return Self { quantity, effect: None, is_found: false, needs_s };
         };
-        // What would be better does not keep anyone from saying that it is not worse.
+        // A possible advantage does not prevent the answer that it is not worse.
         let is_open = !is_found && effect.high >= quantity.limit();
         let needs_s = if is_open { settles_s(effect, quantity.limit(), survey) } else { None };
         Self { quantity, effect: Some(effect.clone()), is_found, needs_s }
     }
 
-    /// In what the cpu surely differs in one direction.
+    /// Describes a certain difference in one direction.
     fn found(&self, is_worse: bool) -> Option<String> {
         let effect = self.effect.as_ref().filter(|effect| self.is_found && (effect.ratio > 1.0) == is_worse)?;
         Some(match self.quantity {
@@ -45,23 +45,24 @@ impl Asked {
         })
     }
 
-    /// What is not excluded, and for how long one would have to look.
+    /// Describes what is not excluded, with the length of a decisive survey.
     fn open(&self) -> Option<String> {
         let (needs_s, effect) = (self.needs_s?, self.effect.as_ref()?);
         let (name, beyond) = (self.quantity.words(), self.quantity.ratio_words(effect.high));
         Some(format!("{name} up to {beyond} is not excluded ({} should tell)", words::about(needs_s)))
     }
 
-    /// How much worse it is at most.
+    /// Describes the largest difference that is possible.
     fn excluded(&self) -> Option<String> {
         let effect = self.effect.as_ref().filter(|_| !self.is_found)?;
         Some(format!("{} in {}", self.quantity.ratio_words(effect.high.max(1.0)), self.quantity.words()))
     }
 }
 
-/// The answer, from what every quantity says; none where none of them could be observed, or the cpu has no peers.
+/// Builds the answer from the results in all quantities; `None` if none could be observed, or the cpu has no peers.
 ///
-/// "No" needs every difference from [`Quantity::limit`] on to be excluded: that no test found one may only mean that too little was seen.
+/// "No" requires that every difference from [`Quantity::limit`] on is excluded: a test without result may only lack
+/// data.
 pub fn answer(cpu: u32, asked: &[Asked]) -> Option<FirstCpu> {
     if asked.is_empty() {
         return None;
@@ -82,7 +83,7 @@ pub fn answer(cpu: u32, asked: &[Asked]) -> Option<FirstCpu> {
     Some(FirstCpu { cpu, is_worse, answer })
 }
 
-/// The quantities that were compared in too few rounds, and how long a survey has to be for enough of them.
+/// Names the quantities that were compared in too few rounds, with the length of a survey with enough of them.
 fn too_few_rounds(asked: &[Asked]) -> Option<String> {
     let few: Vec<&Asked> = asked.iter().filter(|asked| asked.effect.is_none()).collect();
     let needs_s = few.iter().filter_map(|asked| asked.needs_s).max_by(f64::total_cmp)?;

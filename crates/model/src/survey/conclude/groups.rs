@@ -11,7 +11,7 @@ use crate::Survey;
 use crate::finding::{Effect, Finding, Topic};
 use crate::stats::order::median;
 
-/// Adds what sets groups of cpus apart.
+/// Adds findings about groups of cpus.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let groups = groups(survey);
     if groups.len() < 2 {
@@ -41,7 +41,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     }
 }
 
-/// The groups by name: "performance", "llc:1", or "llc:1 efficiency" where caches and kinds cut across each other.
+/// Returns the groups by name: "performance", "llc:1", or "llc:1 efficiency" if caches and kinds cut across each other.
 fn groups(survey: &Survey) -> BTreeMap<String, Vec<u32>> {
     let machine = &survey.machine;
     let mut groups = BTreeMap::<String, Vec<u32>>::new();
@@ -59,7 +59,7 @@ fn groups(survey: &Survey) -> BTreeMap<String, Vec<u32>> {
     groups
 }
 
-/// " (5.69 GHz against 5.54)": the median clock of the group and of all other cpus, where both are known.
+/// Describes the median clocks of the group and of all other cpus, if both are known: " (5.69 GHz against 5.54)".
 fn clocks(survey: &Survey, cpus: &CpuSet) -> String {
     let clock = |inside: bool| {
         let seen = survey.cpus.iter().filter(|seen| cpus.contains(seen.cpu) == inside);

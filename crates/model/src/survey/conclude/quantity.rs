@@ -1,4 +1,4 @@
-//! What is compared between cpus, as tables of rounds by columns.
+//! Quantities compared between cpus, as tables of rounds by columns.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::stats::blocks::{differing_columns, ratios};
 use crate::stats::order::{median, median_interval};
 use crate::survey::CpuRound;
 
-/// A number that each visit to a cpu gives.
+/// A number that each visit to a cpu yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Interrupts a second while the cpu was measured.
+    /// Interrupts per second while the cpu was measured.
     InterruptRate,
     /// The share of time lost in pieces that took more than twice the median.
     Lost,
@@ -26,13 +26,13 @@ pub enum Quantity {
     Median,
 }
 
-/// Ten pieces beyond the 99.9th percentile, or it is chance.
+/// Minimum number of pieces of a visit: ten beyond the 99.9th percentile.
 const PIECES_FOR_TAIL: u64 = 10_000;
 
 impl Quantity {
     pub const ALL: [Self; 4] = [Self::InterruptRate, Self::Lost, Self::Tail, Self::Median];
 
-    /// What a person calls it.
+    /// Returns the name for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::InterruptRate => "interrupt rate",
@@ -42,7 +42,7 @@ impl Quantity {
         }
     }
 
-    /// A ratio nearer to 1 than this is not worth a word, however sure it is.
+    /// Returns the smallest ratio that matters, even if a smaller one is certain.
     pub const fn margin(self) -> f64 {
         match self {
             Self::InterruptRate | Self::Lost | Self::Tail => 1.25,
@@ -50,8 +50,8 @@ impl Quantity {
         }
     }
 
-    /// A cpu is called no worse only where differences from this ratio on are excluded. A tail rests on rare stalls, and its
-    /// ratios scatter: there it is a factor of two.
+    /// Returns the ratio from which differences must be excluded before a cpu is called no worse. A tail rests on rare
+    /// stalls, and its ratios scatter: there it is a factor of two.
     pub const fn limit(self) -> f64 {
         match self {
             Self::Lost | Self::Tail => 2.0,
@@ -59,8 +59,8 @@ impl Quantity {
         }
     }
 
-    /// Nothing is said to stand out only where differences from this ratio on are excluded between all cpus, of which the one that
-    /// scatters most decides: a factor of two, and of the speed the margin.
+    /// Returns the ratio from which differences between all cpus must be excluded before none is said to stand out. The
+    /// cpu that scatters most decides: a factor of two, or the margin for the speed.
     const fn limit_of_all(self) -> f64 {
         match self {
             Self::InterruptRate | Self::Lost | Self::Tail => 2.0,
@@ -68,27 +68,27 @@ impl Quantity {
         }
     }
 
-    /// A ratio from 1 on as a person says it of this quantity: "1.3x", "2 %".
+    /// Formats a ratio of at least 1 for people: "1.3x", "2 %".
     pub fn ratio_words(self, ratio: f64) -> String {
         match self {
-            // Nothing is known to less than a tenth of a percent.
+            // Precision is at most a tenth of a percent.
             Self::Median => format!("{:.1} %", ((ratio - 1.0) * 100.0).max(0.1)),
             _ => format!("{}x", words::figures(ratio)),
         }
     }
 
-    /// Whether any visit of a survey observed it, or could have in a longer visit.
+    /// Returns true if a visit of the survey observed it, or a longer one could have.
     fn is_observed(self, survey: &Survey) -> bool {
         let mut rounds = survey.cpus.iter().flat_map(|seen| &seen.rounds);
         rounds.any(|round| self != Self::InterruptRate || round.interrupts.is_some())
     }
 
-    /// Its logarithm in one visit; not a number where the visit cannot tell.
+    /// Returns its logarithm in one visit; NaN if the visit has no value.
     fn logarithm(self, round: &CpuRound) -> f64 {
-        /// Less lost time than this is the same as none.
+        /// Smaller losses count as none.
         const LOST_FLOOR: f64 = 1e-4;
         match self {
-            // Half a count added, so that no interrupts at all have a logarithm too.
+            // Half a count is added, so that zero interrupts have a logarithm.
             Self::InterruptRate => {
                 let Some(counted) = &round.interrupts else { return f64::NAN };
                 ((counted.total() as f64 + 0.5) / counted.elapsed_s).ln()
@@ -101,9 +101,10 @@ impl Quantity {
     }
 }
 
-/// The groups of cpus that are compared with each other: those of the same last-level cache and kind. Where every cpu is
-/// alone in its cache, the cpus of one kind; and where each is alone in its kind, all. A cpu that is alone among groups
-/// has no peers, and one that was visited in less than half of the rounds (it went offline, say) tells too little.
+/// Returns the groups of cpus to compare with each other, those of the same last-level cache and kind. If every cpu is
+/// alone in its cache, these are the cpus of one kind; if each is alone in its kind, all cpus. A cpu that is alone
+/// among groups has no peers. Cpus visited in less than half of the rounds, for example after going offline, are left
+/// out.
 pub fn peer_groups(survey: &Survey) -> Vec<Vec<u32>> {
     let machine = &survey.machine;
     let most = survey.cpus.iter().map(|seen| seen.rounds.len()).max().unwrap_or(0);
@@ -120,15 +121,15 @@ pub fn peer_groups(survey: &Survey) -> Vec<Vec<u32>> {
     finest.into_iter().find(|groups| !groups.is_empty()).unwrap_or_else(|| group(&|_| (None, None)))
 }
 
-/// How often some visits to a cpu were interrupted, per second: the median over those that counted, whose ratios are what
-/// [`test`] compares; not a number where none did. A mean would follow one burst.
+/// Returns the interrupts per second over some visits to a cpu: the median over visits with counts, as [`test`]
+/// compares it; NaN without any. A mean would follow one burst.
 pub fn interrupts_per_second<'a>(rounds: impl IntoIterator<Item = &'a CpuRound>) -> f64 {
     let counted = rounds.into_iter().filter_map(|round| round.interrupts.as_ref());
     median(&counted.map(Counted::per_second).collect::<Vec<_>>())
 }
 
-/// A table of logarithms: a row for each round in which every column was visited, a column for each group of cpus (the
-/// median over the group's cpus; groups of one cpu are cpus).
+/// Builds a table of logarithms: a row for each round in which every column was visited, a column for each group of
+/// cpus (the median over the group's cpus; groups may have one cpu).
 fn table(survey: &Survey, quantity: Quantity, columns: &[Vec<u32>]) -> Vec<Vec<f64>> {
     let mut by_round = BTreeMap::<u32, BTreeMap<u32, f64>>::new();
     for seen in &survey.cpus {
@@ -149,25 +150,27 @@ fn table(survey: &Survey, quantity: Quantity, columns: &[Vec<u32>]) -> Vec<Vec<f
         .collect()
 }
 
-/// What a test over a table's columns showed.
+/// Result of a test over a table's columns.
 pub struct Tested {
-    /// What was tested.
+    /// The tested quantity.
     pub quantity: Quantity,
     /// The columns that differ by at least the margin, with the ratio to the median of the columns that do not differ.
     pub differing: Vec<(usize, Effect)>,
-    /// Those that surely differ, though by less than the margin, or by nobody knows how much.
+    /// Columns that certainly differ, but by less than the margin, or by an uncertain amount.
     pub immaterial: Vec<(usize, Effect)>,
-    /// Those that do not, each with its ratio to the others of them. One that is alone is compared with all.
+    /// Columns that do not differ, each with its ratio to the others of them. A single one is compared with all
+    /// columns.
     pub alike: Vec<(usize, Effect)>,
-    /// How many rounds the test had.
+    /// Number of rounds of the test.
     pub rounds: usize,
 }
 
-/// Fewer rounds than this cannot show a difference between two cpus at [`ERROR_RATE`].
+/// Minimum number of rounds to show a difference between two cpus at [`ERROR_RATE`].
 pub const ROUNDS_ENOUGH: usize = 8;
 
 impl Tested {
-    /// The ratio of one column with its interval, and whether the test found that it differs; nothing where there were too few rounds.
+    /// Returns the ratio of one column with its interval, and true if the test found that it differs; `None` after too
+    /// few rounds.
     pub fn of(&self, column: usize) -> Option<(&Effect, bool)> {
         let is_alone = self.alike.len() == 1 && !self.differing.is_empty();
         let parts = [(&self.differing, true), (&self.immaterial, false), (&self.alike, is_alone)];
@@ -177,23 +180,23 @@ impl Tested {
         })
     }
 
-    /// The effect of those that are no findings whose interval reaches farthest.
+    /// Returns the effect without a finding whose interval reaches farthest.
     fn farthest(&self) -> Option<&(usize, Effect)> {
         let rest = self.immaterial.iter().chain(self.alike.iter().filter(|_| self.alike.len() > 1));
         rest.max_by(|(_, a), (_, b)| a.beyond().total_cmp(&b.beyond()))
     }
 
-    /// The largest difference that surely exists and is no finding.
+    /// Returns the largest certain difference that is no finding.
     pub fn largest_immaterial(&self) -> Option<&(usize, Effect)> {
         self.immaterial.iter().max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))
     }
 
-    /// How far the columns that are no findings may still be from each other, as a ratio above 1.
+    /// Returns the largest possible ratio between columns without findings, above 1.
     pub fn excluded_beyond(&self) -> Option<f64> {
         self.farthest().map(|(_, effect)| effect.beyond())
     }
 
-    /// How long a survey would have to be to exclude what this one does not, in seconds; nothing where it does.
+    /// Returns the length of a survey that excludes all differences, in seconds; `None` if this one does.
     pub fn needs_s(&self, survey: &Survey) -> Option<f64> {
         if self.rounds < ROUNDS_ENOUGH {
             return Some(self.quantity.enough_s(survey, self.rounds));
@@ -204,11 +207,11 @@ impl Tested {
 }
 
 impl Quantity {
-    /// How long a survey has to be for enough comparable rounds, in seconds.
+    /// Returns the length of a survey with enough comparable rounds, in seconds.
     pub fn enough_s(self, survey: &Survey, rounds: usize) -> f64 {
         let provenance = &survey.provenance;
         let whole_s = provenance.elapsed_s;
-        // What was ended early would have been enough.
+        // The planned length of an interrupted survey would have sufficed.
         let planned_s = if provenance.partial { provenance.budget_s } else { 0.0 };
         if rounds > 0 {
             return planned_s.max(whole_s * ROUNDS_ENOUGH as f64 / rounds as f64);
@@ -221,11 +224,11 @@ impl Quantity {
     }
 }
 
-/// How long a survey has to be for this effect's interval to end below a limit, in seconds; nothing where it does. An interval
-/// narrows with the square root of the time. Where the ratio itself is at the limit, the interval has to leave 1 behind
-/// instead: then it is a finding.
+/// Returns the length of a survey in which this effect's interval ends below a limit, in seconds; `None` if it already
+/// does. An interval narrows with the square root of the time. If the ratio itself is at the limit, the interval must
+/// exclude 1 instead: then it is a finding.
 pub fn settles_s(effect: &Effect, limit: f64, survey: &Survey) -> Option<f64> {
-    /// No interval is expected to end where its ratio is.
+    /// Minimum distance between a ratio and the end of its interval.
     const LEAST_ROOM: f64 = 0.01;
     if effect.beyond() < limit {
         return None;
@@ -237,8 +240,8 @@ pub fn settles_s(effect: &Effect, limit: f64, survey: &Survey) -> Option<f64> {
     Some(survey.provenance.elapsed_s * (reach / room.max(LEAST_ROOM)).powi(2).max(2.0))
 }
 
-/// Tests whether any column of a table differs; `name` names columns in effects. Nothing where this survey could not observe the
-/// quantity, however long it was.
+/// Tests whether any column of a table differs; `name` names columns in effects. `None` if this survey could not
+/// observe the quantity, at any length.
 pub fn test(
     quantity: Quantity,
     survey: &Survey,

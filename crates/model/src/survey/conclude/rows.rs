@@ -1,4 +1,4 @@
-//! The figures of each cpu, and the rows they are shown in: cpus that are alike share one where there are many.
+//! Figures of each cpu, and the table rows that show them: similar cpus share one if there are many.
 
 use std::collections::BTreeMap;
 
@@ -11,41 +11,42 @@ use crate::finding::Topic;
 use crate::stats::order::{median, spread};
 use crate::survey::{CpuObservation, CpuRound, FrequencySource, Tail};
 
-/// Machines with more surveyed cpus than this show like cpus in one row.
+/// Maximum number of surveyed cpus with a row for each.
 const FEW_CPUS: usize = 16;
-/// Rows are made wider until there are no more than this.
+/// Maximum number of rows: the tolerance is raised until it holds.
 const MOST_ROWS: usize = 28;
-/// Machines with more last-level caches than this may share rows across them.
+/// Maximum number of last-level caches that rows never cross.
 const FEW_LLCS: usize = 8;
 
-/// What one row shows: one cpu, or the middle of several.
+/// A table row: one cpu, or the medians of several.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Its cpus.
     pub cpus: CpuSet,
-    /// Their durations: median over rounds, then over cpus; the two last over all pieces, of the worst cpu.
+    /// Their durations: median over rounds, then over cpus; the last ones (p99.99 and beyond) over all pieces, of the
+    /// worst cpu.
     pub tail: Tail,
     /// The spread over rounds of the median duration, in nanoseconds.
     pub p50_spread_ns: Option<f64>,
     /// The spread over rounds of the 99.9th percentile, in nanoseconds.
     pub p99_9_spread_ns: Option<f64>,
-    /// The clock rate in gigahertz and whether it is an estimate.
+    /// The clock rate in gigahertz, and true for an estimate.
     pub frequency: Option<(f64, bool)>,
     /// The spread over rounds of the clock rate, in gigahertz.
     pub frequency_spread: Option<f64>,
-    /// Interrupts a second: the median over rounds, as it is compared.
+    /// Interrupts per second: the median over rounds, as in comparisons.
     pub interrupt_rate: f64,
-    /// Interrupts a second by source, on average over all rounds, most first.
+    /// Interrupts per second by source, on average over all rounds, most first.
     pub sources: Vec<(String, f64)>,
-    /// Soft interrupts a second.
+    /// Soft interrupts per second.
     pub softirq_rate: f64,
-    /// Soft interrupts a second by kind, most first.
+    /// Soft interrupts per second by kind, most first.
     pub softirq_sources: Vec<(String, f64)>,
-    /// Times a second that the thread gave the cpu up, and that it was taken from it.
+    /// Voluntary and involuntary switches of the thread per second.
     pub switch_rates: (f64, f64),
-    /// Shares of the time, 0 to 1: user, system, off the cpu, and stolen where the kernel tells.
+    /// Shares of the time, 0 to 1: user, system, off the cpu, and stolen if the kernel reports it.
     pub shares: Shares,
-    /// What findings say of these cpus: the quantity, and whether they are better in it than their peers.
+    /// Findings about these cpus: the quantity, and true if they are better in it than their peers.
     pub marks: Vec<(String, bool)>,
     /// Durations as clock ticks and counts, over all rounds and cpus of the row.
     pub counts: Vec<(u64, u64)>,
@@ -60,15 +61,15 @@ pub struct Shares {
     pub system: f64,
     /// Not on a cpu.
     pub off_cpu: f64,
-    /// Taken by the hypervisor, where the kernel tells.
+    /// Taken by the hypervisor, if the kernel reports it.
     pub stolen: Option<f64>,
-    /// Spent in interrupts, where the system reports that.
+    /// Spent in interrupts, if the system reports it.
     pub interrupts: Option<f64>,
-    /// Spent in soft interrupts, where the system reports that.
+    /// Spent in soft interrupts, if the system reports it.
     pub softirqs: Option<f64>,
 }
 
-/// The rows of a survey, by their lowest cpu.
+/// Returns the rows of a survey, by their lowest cpu.
 pub fn rows(survey: &Survey, conclusions: &Conclusions) -> Vec<Row> {
     let single: Vec<Row> = survey.cpus.iter().map(|cpu| row_of(cpu, survey.clock.step_ns, conclusions)).collect();
     if single.len() <= FEW_CPUS {
@@ -85,8 +86,8 @@ pub fn rows(survey: &Survey, conclusions: &Conclusions) -> Vec<Row> {
     }
 }
 
-/// How far apart the figures of cpus in one row may be, as ratios: of p50, p90, p99 and clock rate; of p99.9 and the
-/// interrupt rate, which differ more between equal cpus.
+/// Maximum ratios between figures of cpus in one row: `steady` for p50, p90, p99 and clock rate, `restless` for p99.9
+/// and the interrupt rate, which differ more between equal cpus.
 #[derive(Clone, Copy)]
 struct Tolerance {
     steady: f64,
@@ -99,7 +100,7 @@ impl Tolerance {
     }
 
     fn alike(self, a: &Row, b: &Row) -> bool {
-        // What was measured on neither does not tell them apart.
+        // A figure measured on neither cpu does not separate them.
         let near =
             |a: f64, b: f64, ratio: f64| a.max(b) <= a.min(b) * ratio || a.max(b) < 1.0 || (a.is_nan() && b.is_nan());
         let clock = |row: &Row| row.frequency.map_or(0.0, |(gigahertz, _)| gigahertz * 1e3);
@@ -109,13 +110,14 @@ impl Tolerance {
             (a.tail.p99_ns, b.tail.p99_ns),
             (clock(a), clock(b)),
         ];
-        // A few interrupts a second more or less are no difference: 5 is added to both rates.
+        // A few interrupts per second more or less are no difference: 5 is added to both rates.
         let restless = [(a.tail.p99_9_ns, b.tail.p99_9_ns), (a.interrupt_rate + 5.0, b.interrupt_rate + 5.0)];
         steady.iter().all(|&(a, b)| near(a, b, self.steady)) && restless.iter().all(|&(a, b)| near(a, b, self.restless))
     }
 }
 
-/// Cpus of different classes never share a row: another kind of core, another cache, or another set of findings.
+/// Returns a key of the cpu's class: cpus with another kind of core, another cache, or other findings never share a
+/// row.
 fn class(survey: &Survey, conclusions: &Conclusions, cpu: u32) -> String {
     let machine = &survey.machine;
     let kind = machine.kind_of(cpu).map(|kind| kind.core_type);
@@ -131,7 +133,7 @@ fn class(survey: &Survey, conclusions: &Conclusions, cpu: u32) -> String {
     format!("{kind:?} {cache:?} {own:?} {named:?}")
 }
 
-/// Puts each cpu into the first group whose first member it is like.
+/// Puts each cpu into the first group with a similar first member.
 fn gather(single: &[Row], classes: &[String], tolerance: Tolerance) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for index in 0..single.len() {
@@ -188,7 +190,7 @@ fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions)
     }
 }
 
-/// Median over rounds of what a round can tell; p99.99 and maximum over all pieces, for a round has too few.
+/// Returns medians over rounds; p99.99 and beyond are over all pieces, for a round has too few.
 fn middle_tail(observation: &CpuObservation, step_ns: f64) -> Tail {
     let rounds = &observation.rounds;
     let middle = |of: fn(&Tail) -> f64| median(&rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>());
@@ -214,14 +216,14 @@ fn stolen(rounds: &[CpuRound]) -> Option<f64> {
     (elapsed > 0.0).then(|| told.iter().map(|(stolen, _)| stolen).sum::<f64>() / elapsed)
 }
 
-/// The share of the time that what was counted took.
+/// Returns the share of the time taken by the counted interrupts.
 fn time_share<'a>(visits: impl Iterator<Item = &'a Counted>) -> Option<f64> {
     let timed = visits.filter_map(|counted| Some((counted.time_s?, counted.elapsed_s)));
     let (time_s, elapsed_s) = timed.fold((0.0, 0.0), |sum, visit| (sum.0 + visit.0, sum.1 + visit.1));
     (elapsed_s > 0.0).then(|| time_s / elapsed_s)
 }
 
-/// Counts a second by source, most first; equal ones by name. Absent where nothing was counted.
+/// Returns counts per second by source, most first; equal ones by name. `None` without counts.
 fn rates<'a>(visits: impl Iterator<Item = &'a Counted>) -> Option<Vec<(String, f64)>> {
     let mut sums = BTreeMap::<&str, u64>::new();
     let mut elapsed_s = 0.0;
@@ -244,11 +246,11 @@ fn rates<'a>(visits: impl Iterator<Item = &'a Counted>) -> Option<Vec<(String, f
 fn marks(conclusions: &Conclusions, cpu: u32) -> Vec<(String, bool)> {
     let named = conclusions.findings.iter().filter(|finding| finding.cpus.contains(cpu));
     let effects = named.filter(|finding| finding.topic != Topic::Links).flat_map(|finding| &finding.effects);
-    // Of all that is compared, only a higher clock rate is better.
+    // Of all compared quantities, only a higher clock rate is better.
     effects.map(|effect| (effect.quantity.clone(), (effect.ratio > 1.0) == (effect.quantity == "frequency"))).collect()
 }
 
-/// One row for several cpus: the median of each figure, and the worst maximum.
+/// Merges several cpus into one row: the median of each figure, and the worst maximum.
 fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
     let members: Vec<&Row> = group.iter().map(|&index| &single[index]).collect();
     if let [only] = members.as_slice() {
@@ -296,7 +298,7 @@ fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
     }
 }
 
-/// Rates by source of a cpu of the group, on average.
+/// Returns average rates by source of a cpu of the group.
 fn group_rates(survey: &Survey, cpus: &CpuSet, of: fn(&CpuRound) -> Option<&Counted>) -> Vec<(String, f64)> {
     let members = survey.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu)).flat_map(|cpu| &cpu.rounds);
     rates(members.filter_map(of)).unwrap_or_default()

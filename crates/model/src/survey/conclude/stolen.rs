@@ -9,10 +9,10 @@ use crate::Survey;
 use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::stats::order::{median, median_interval};
 
-/// A smaller share of time is not worth a word; /proc/stat counts in hundredths of a second.
+/// Minimum share of time for a finding; /proc/stat counts in hundredths of a second.
 const MARGIN: f64 = 0.005;
 
-/// Adds what the hypervisor took, in rounds over all cpus.
+/// Adds the time that the hypervisor took, in rounds over all cpus.
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     if survey.machine.system.hypervisor.is_none() {
         return;

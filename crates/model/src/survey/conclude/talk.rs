@@ -1,4 +1,4 @@
-//! Findings about links: what talking costs across the levels of the machine.
+//! Findings about links: communication costs across the levels of the machine.
 
 use corewise_machine::{CpuSet, Level};
 
@@ -9,10 +9,11 @@ use crate::finding::{CONFIDENCE, Effect, Finding, Topic};
 use crate::links::{self, LinkClass, Pair, Relation, Relations};
 use crate::stats::order::{median, median_interval};
 
-/// A class that is dearer by less than this is not worth a word.
+/// Smallest ratio of classes' costs for a finding.
 const MARGIN: f64 = 1.25;
 
-/// Adds what talking across costs, against talking within a last-level cache (or the nearest class that there is).
+/// Adds communication costs across objects, compared with those within a last-level cache (or the nearest existing
+/// class).
 pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     let classes: Vec<LinkClass> =
         conclusions.link_classes.iter().filter(|class| class.relation != Relation::SameCore).cloned().collect();
@@ -47,8 +48,8 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
     }
 }
 
-/// The ratio of two classes: over sweeps where there are enough of them, else from the intervals of both medians over
-/// pairs (each with half of the error, so that the ratio keeps its confidence).
+/// Returns the ratio of two classes: over sweeps if there are enough of them, else from the intervals of both medians
+/// over pairs (each with half of the error, so that the ratio keeps its confidence).
 fn effect(survey: &Survey, base: &LinkClass, class: &LinkClass) -> Option<Effect> {
     let relations = Relations::new(&survey.machine, &links::cpus(&survey.links));
     let of = |class: &LinkClass| {
@@ -65,7 +66,7 @@ fn effect(survey: &Survey, base: &LinkClass, class: &LinkClass) -> Option<Effect
     Some(Effect { quantity, against, ratio, low, high, p_value: None })
 }
 
-/// The ratio of the two classes' medians in each sweep that all pairs have.
+/// Returns the ratio of the two classes' medians in each sweep that all pairs have.
 fn sweep_ratios(near: &[&Pair], far: &[&Pair]) -> Vec<f64> {
     let sweeps = near.iter().chain(far).map(|pair| pair.in_turn_ns().len()).min().unwrap_or(0);
     let cost = |pairs: &[&Pair], sweep| median(&pairs.iter().map(|pair| pair.in_turn_ns()[sweep]).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! All that is concluded from a survey, topic by topic.
+//! All conclusions from a survey, topic by topic.
 
 use super::{Conclusions, causes, cpus, groups, stolen, talk};
 use crate::artifact::{Artifact, Origin, check_numbers, count};
@@ -8,8 +8,8 @@ use crate::stats::order::{median, median_interval};
 use crate::survey::{CpuObservation, Provenance};
 use crate::{Survey, links};
 
-/// Concludes from what a survey observed: each finding has a test on rounds behind it, and what was tested and did not
-/// differ is said too.
+/// Draws conclusions from a survey: each finding has a test on rounds behind it, and tests without a difference are
+/// also listed.
 pub fn conclude(survey: &Survey) -> Conclusions {
     let mut conclusions = Conclusions {
         findings: Vec::new(),
@@ -64,7 +64,7 @@ impl Artifact for Survey {
         conclude(self)
     }
 
-    /// The cpu that is worst in it, and the cpu in the middle; surveys of another piece of work have another quantity.
+    /// Returns the worst cpu's value, and the median cpu's; surveys of another piece of work have another quantity.
     fn followed(&self) -> Vec<Followed> {
         let quantity = format!("99.9th percentile of a piece of `{}`, ns", self.work.kind.name());
         let mut cpus: Vec<(f64, Option<(f64, f64)>)> = self.cpus.iter().filter_map(of_cpu).collect();
@@ -79,7 +79,8 @@ impl Artifact for Survey {
     }
 }
 
-/// Checks that all durations of one sort are in ticks of one clock: those of pieces in the survey's own, those of stalls in nanoseconds.
+/// Checks that all durations of one sort are in ticks of one clock: durations of pieces in the survey's own, durations
+/// of stalls in nanoseconds.
 fn check_clocks(survey: &Survey) -> Result<(), String> {
     let own = survey.clock.nanoseconds_per_tick;
     let is_tick = |tick: f64, of: f64| (tick - of).abs() <= f64::EPSILON * of;
@@ -95,7 +96,7 @@ fn check_clocks(survey: &Survey) -> Result<(), String> {
     }
 }
 
-/// The median over a cpu's rounds of the 99.9th percentile, with its interval; absent where none was timed.
+/// Returns the median over a cpu's rounds of the 99.9th percentile, with its interval; `None` without timed rounds.
 fn of_cpu(seen: &CpuObservation) -> Option<(f64, Option<(f64, f64)>)> {
     let rounds: Vec<f64> = seen.rounds.iter().map(|round| round.tail.p99_9_ns).filter(|ns| *ns > 0.0).collect();
     (!rounds.is_empty()).then(|| (median(&rounds), median_interval(&rounds, CONFIDENCE)))

@@ -1,4 +1,4 @@
-//! Numbers and sets as the findings' sentences write them.
+//! Formats of numbers and sets in the findings' sentences.
 
 use corewise_machine::CpuSet;
 use corewise_machine::placement::describe;
@@ -7,15 +7,15 @@ use crate::Survey;
 use crate::finding::{Effect, decimals};
 use corewise_machine::suggested_command::{self, SuggestedCommand};
 
-/// The command that runs a program on some cpus.
+/// Returns the command that runs a program on some cpus.
 pub fn run_on(cpus: &CpuSet, survey: &Survey) -> SuggestedCommand {
     suggested_command::run_on(&describe(cpus, &survey.machine).to_string())
 }
 
-/// "4.1 % [3.9, 4.4] slower" or "… faster", for ratios of durations near 1.
+/// Formats a ratio of durations near 1: "4.1 % [3.9, 4.4] slower" or "… faster".
 pub fn slower(effect: &Effect) -> String {
     let percent = |ratio: f64| format!("{:.1}", (ratio - 1.0).abs() * 100.0);
-    // Of durations: above 1 is slower. The interval of "faster" is turned, so that the smaller number stands first.
+    // A duration above 1 is slower. The interval of "faster" is inverted, so that the smaller number stands first.
     if effect.ratio >= 1.0 {
         format!("{} % [{}, {}] slower", percent(effect.ratio), signed(effect.low), signed(effect.high))
     } else {
@@ -29,12 +29,12 @@ fn signed(ratio: f64) -> String {
     format!("{:.1}", (ratio - 1.0) * 100.0)
 }
 
-/// Two significant digits for ratios, and two decimals near 1: 2.9, 12, 0.34, 1.03.
+/// Formats a ratio with two significant digits, and two decimals near 1: 2.9, 12, 0.34, 1.03.
 pub fn figures(value: f64) -> String {
     format!("{value:.digits$}", digits = decimals(value))
 }
 
-/// A duration that is long enough, in seconds: the estimate rounded up to what people say. Nothing beyond a day.
+/// Rounds an estimated duration in seconds up to a common one; `None` beyond a day.
 pub fn enough_s(seconds: f64) -> Option<u64> {
     let step = match seconds {
         _ if seconds <= 60.0 => 10.0,
@@ -46,7 +46,7 @@ pub fn enough_s(seconds: f64) -> Option<u64> {
     (rounded <= 86_400.0).then_some(rounded as u64)
 }
 
-/// "about 40 s", "about 3 min", "about 2 h", "more than a day".
+/// Formats a duration: "about 40 s", "about 3 min", "about 2 h", "more than a day".
 pub fn about(seconds: f64) -> String {
     match enough_s(seconds) {
         None => "more than a day".to_owned(),
@@ -56,12 +56,13 @@ pub fn about(seconds: f64) -> String {
     }
 }
 
-/// "cpu 3" or "cpus 0-3,8".
+/// Formats a set: "cpu 3" or "cpus 0-3,8".
 pub fn cpus(set: &CpuSet) -> String {
     if set.len() == 1 { format!("cpu {set}") } else { format!("cpus {set}") }
 }
 
-/// "(nvme0q1 41 %, timer 33 %)": the two sources that interrupted a cpu most while it was measured; empty for none.
+/// Describes the two sources that interrupted a cpu most while it was measured: " (nvme0q1 41 %, timer 33 %)"; empty
+/// for none.
 pub fn main_sources(survey: &Survey, cpu: u32) -> String {
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
     let rounds = survey.cpus.iter().filter(|seen| seen.cpu == cpu).flat_map(|seen| &seen.rounds);

@@ -1,27 +1,27 @@
-//! Where in a matrix the costs stand, and which cpus its rows and columns are.
+//! Layout of a matrix: the position of the costs, and the cpus of its rows and columns.
 
 use std::collections::BTreeSet;
 
 use crate::links::import::cells::{self, Row, cpu, cpu_at, is_number, is_unknown};
 use crate::links::import::error::ImportError;
 
-/// Which cell is of which cpus.
+/// Assignment of cells to cpus.
 #[derive(Debug)]
 pub struct Layout {
-    /// How many rows stand before the costs: one with names, or none.
+    /// Number of rows before the costs: one with names, or none.
     pub header_rows: usize,
-    /// How many cells of a row stand before the costs: one with a name, or none.
+    /// Number of cells of a row before the costs: one with a name, or none.
     pub name_columns: usize,
     /// The cpus of the rows.
     pub rows: Vec<u32>,
     /// The cpus of the columns.
     pub columns: Vec<u32>,
-    /// What had to be guessed.
+    /// A remark on a guess.
     pub remark: Option<String>,
 }
 
 impl Layout {
-    /// The layout of a matrix of one row or more, each of one cell or more; every row is as long as its place demands.
+    /// Finds the layout of a matrix of at least one row, each of at least one cell, and checks the length of every row.
     pub fn of(rows: &[Row]) -> Result<Self, ImportError> {
         let layout = match Self::named(rows)? {
             Some(layout) => layout,
@@ -32,12 +32,13 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Whether the file names the cpus.
+    /// Returns true if the file names the cpus.
     pub fn names_cpus(&self) -> bool {
         self.header_rows + self.name_columns > 0
     }
 
-    /// The layout of a matrix that names its cpus in the first row, the first column or both; nothing where it does not.
+    /// Finds the layout of a matrix that names its cpus in the first row, the first column or both; `None` if it does
+    /// not.
     fn named(rows: &[Row]) -> Result<Option<Self>, ImportError> {
         if let Some(layout) = Self::with_corner(rows)? {
             return Ok(Some(layout));
@@ -45,9 +46,10 @@ impl Layout {
         Ok(Self::with_header(rows).or_else(|| Self::with_named_rows(rows)))
     }
 
-    /// The layout of a matrix with a first row and a first column of names, and a cell where they meet.
+    /// Finds the layout of a matrix with a first row and a first column of names, and a corner cell.
     ///
-    /// Without a word in that cell or before the numbers, the first row could be costs: then both must have the same rising numbers.
+    /// Without a word in that cell or before the numbers, the first row could be costs: then both must have the same
+    /// rising numbers.
     fn with_corner(rows: &[Row]) -> Result<Option<Self>, ImportError> {
         let head = without_last_empty(&rows[0].cells);
         let body = &rows[1..];
@@ -67,7 +69,8 @@ impl Layout {
         Ok(layout(columns.clone(), columns, remark))
     }
 
-    /// The layout of a matrix with a first row of names, and without a cell where it would meet a first column of the same names.
+    /// Finds the layout of a matrix with a first row of names, and without a corner cell before it if the first column
+    /// has the same names.
     fn with_header(rows: &[Row]) -> Option<Self> {
         let columns = names(without_last_empty(&rows[0].cells)).filter(|names| names.len() > 1)?;
         let body = &rows[1..];
@@ -77,7 +80,7 @@ impl Layout {
         fits.then(|| Self { header_rows: 1, name_columns, rows: columns.clone(), columns, remark: None })
     }
 
-    /// The layout of a matrix with names in its first column alone.
+    /// Finds the layout of a matrix with names in its first column alone.
     fn with_named_rows(rows: &[Row]) -> Option<Self> {
         let width = rows.len() + 1;
         let is_wide = |row: &Row| without_last_empty(&row.cells).len() == width || row.cells.len() == width;
@@ -86,7 +89,7 @@ impl Layout {
         Some(Self { header_rows: 0, name_columns: 1, rows: names.clone(), columns: names, remark: None })
     }
 
-    /// The layout of a matrix without names: its rows and columns are the cpus 0, 1, 2, ….
+    /// Finds the layout of a matrix without names: its rows and columns are the cpus 0, 1, 2, ….
     fn unnamed(rows: &[Row]) -> Result<Self, ImportError> {
         let count = rows.len();
         let square = |rows: std::ops::Range<u32>, remark| {
@@ -131,12 +134,12 @@ impl Layout {
     }
 }
 
-/// The cpus that cells name; nothing where there are none, or one names none.
+/// Returns the cpus that cells name; `None` if there are no cells, or if one names no cpu.
 fn names(cells: &[&str]) -> Option<Vec<u32>> {
     cells.iter().map(|cell| cpu(cell)).collect::<Option<Vec<u32>>>().filter(|names| !names.is_empty())
 }
 
-/// The cpus that the first cells name; nothing where one names none.
+/// Returns the cpus that the first cells name; `None` if one names no cpu.
 fn first_column(rows: &[Row]) -> Option<Vec<u32>> {
     rows.iter().map(|row| cpu(row.cells[0])).collect()
 }
@@ -150,14 +153,14 @@ fn guessed(names: &[u32]) -> String {
     format!("the first row and the first column are assumed to be the cpus' numbers: {names}")
 }
 
-/// A lower triangle whose last row is missing looks the same.
+/// A lower triangle without its last row looks the same.
 fn maybe_cut() -> String {
     "each row has one empty cell more than there are rows: assumed to be a separator at its end; otherwise the last \
         row is missing"
         .into()
 }
 
-/// The cells without an empty one behind the last separator.
+/// Removes an empty cell after the last separator.
 fn without_last_empty<'c, 't>(cells: &'c [&'t str]) -> &'c [&'t str] {
     match cells {
         [most @ .., ""] if !most.is_empty() => most,
@@ -165,8 +168,8 @@ fn without_last_empty<'c, 't>(cells: &'c [&'t str]) -> &'c [&'t str] {
     }
 }
 
-/// Whether each row ends at the diagonal: the first has one cell, the second two, and so on, or one less, and perhaps an empty one behind.
-/// The names before the costs do not count.
+/// Returns true if each row ends at the diagonal: the first has one cell, the second two, and so on, or one less, and
+/// perhaps an empty one at the end. Names before the costs do not count.
 fn is_triangle(rows: &[Row], name_columns: usize) -> bool {
     let fits = |(place, row): (usize, &Row)| {
         let cells = row.cells.len().saturating_sub(name_columns);
@@ -176,7 +179,7 @@ fn is_triangle(rows: &[Row], name_columns: usize) -> bool {
     rows.len() > 1 && rows.iter().enumerate().all(fits)
 }
 
-/// The length of the first row, or where the second and the third agree on another one, theirs.
+/// Returns the length of the first row, or that of the second and the third if these two agree.
 fn usual_length(rows: &[Row]) -> usize {
     match rows {
         [_, second, third, ..] if second.cells.len() == third.cells.len() => second.cells.len(),
