@@ -1,10 +1,10 @@
-//! The clock is the instrument: the cheapest honest source of ticks, what a reading costs, and how long a tick is.
+//! The clock: the cheapest reliable source of ticks, the cost of a reading, and the length of a tick.
 
 use std::time::{Duration, Instant};
 
-/// Something that counts ticks upwards; a reading is taken after everything before it in the program is done.
+/// A source of ticks that counts upwards. A reading is taken after all earlier instructions are done.
 pub trait Ticks: Copy + Send + Sync {
-    /// The ticks now.
+    /// Returns the present count.
     fn now(self) -> u64;
 }
 
@@ -20,13 +20,14 @@ impl Ticks for Counter {
 }
 
 impl Counter {
-    /// The same counter, read without waiting for what comes before: a third of the time, for loops in which nothing comes before.
+    /// Returns the same counter, read without waiting for earlier instructions. It takes a third of the time, for loops with nothing to
+    /// wait for.
     pub const fn unordered(self) -> Unordered {
         Unordered(())
     }
 }
 
-/// The processor's counter without the order of [`Counter`].
+/// The processor's counter without the ordering of [`Counter`].
 #[derive(Clone, Copy, Debug)]
 pub struct Unordered(());
 
@@ -37,7 +38,7 @@ impl Ticks for Unordered {
     }
 }
 
-/// The operating system's monotonic clock, in nanoseconds since it was made.
+/// The operating system's monotonic clock, in nanoseconds since this value was made.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     base: Instant,
@@ -50,7 +51,7 @@ impl Ticks for SystemClock {
     }
 }
 
-/// Which source of ticks this machine has.
+/// The source of ticks on this machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// The processor's counter, which runs at a constant rate.
@@ -59,7 +60,7 @@ pub enum Source {
     System(SystemClock),
 }
 
-/// A source of ticks and what was measured about it.
+/// A source of ticks and its measured properties.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// The source.
@@ -68,14 +69,14 @@ pub struct Clock {
     pub name: &'static str,
     /// The length of a tick in nanoseconds.
     pub nanoseconds_per_tick: f64,
-    /// What one reading costs in nanoseconds: the mean distance of readings with nothing between them.
+    /// Cost of one reading in nanoseconds: the mean distance of consecutive readings.
     pub reading_ns: f64,
     /// The smallest step between two different readings, in nanoseconds.
     pub step_ns: f64,
 }
 
-/// How long the counter is held against the operating system's clock. A pair of readings is exact to about 30 ns, so
-/// the rate is exact to about one millionth.
+/// Time for which the counter is compared with the operating system's clock. A pair of readings is exact to about 30 ns, so the rate is
+/// exact to about one millionth.
 const CALIBRATION: Duration = Duration::from_millis(40);
 
 impl Clock {
@@ -118,13 +119,13 @@ impl Clock {
         }
     }
 
-    /// How many ticks a duration has.
+    /// Converts a duration to ticks.
     pub fn ticks_of(&self, duration: Duration) -> u64 {
         (duration.as_nanos() as f64 / self.nanoseconds_per_tick) as u64
     }
 }
 
-/// One moment on two clocks: ours, and the one that the kernel's events are told in.
+/// One moment on two clocks: ours, and the clock of the kernel's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Ticks of the clock's source.
@@ -134,8 +135,8 @@ pub struct Moment {
 }
 
 impl Clock {
-    /// This moment on both clocks, exact to about 30 ns: of several tries, the one with the least time between the readings of
-    /// the source around that of the other clock.
+    /// Reads both clocks at one moment, exact to about 30 ns. Of several tries it keeps the one with the least time between the two
+    /// readings of the source around the other clock's.
     pub fn moment(&self) -> Moment {
         match self.source {
             Source::Counter(counter) => moment(counter),
@@ -155,7 +156,7 @@ fn moment(ticks: impl Ticks) -> Moment {
     best.map_or(Moment { ticks: 0, raw_ns: 0 }, |(_, moment)| moment)
 }
 
-/// The straight line through two moments, by which ticks between them become nanoseconds of CLOCK_MONOTONIC_RAW.
+/// A straight line through two moments; converts ticks between them to nanoseconds of CLOCK_MONOTONIC_RAW.
 #[derive(Clone, Copy, Debug)]
 pub struct Translation {
     begin: Moment,

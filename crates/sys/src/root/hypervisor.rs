@@ -1,9 +1,9 @@
-//! What the processor itself says of the hypervisor that it is a guest of.
+//! The processor's own report of its hypervisor.
 
-/// The name under which a recording keeps it. It is no file of the machine: an instruction tells it.
+/// Name of the recorded file with it. The machine has no such file: the name comes from an instruction.
 pub const HYPERVISOR: &str = "cpuid/hypervisor";
 
-/// The names that hypervisors give themselves, and what they are called.
+/// Names that hypervisors report, and their usual names.
 ///
 /// CPUID leaf 0x4000_0000, EBX, ECX and EDX; Linux, `arch/x86/kernel/cpu/hypervisor.c` and the files that it names.
 const NAMES: [(&str, &str); 9] = [
@@ -18,10 +18,10 @@ const NAMES: [(&str, &str); 9] = [
     ("ACRNACRNACRN", "ACRN"),
 ];
 
-/// The name of QEMU's translator (TCG), which emulates every instruction. QEMU beside KVM has KVM's.
+/// The name of QEMU's translator (TCG), which emulates every instruction. QEMU with KVM reports KVM's.
 pub const EMULATOR: &str = "TCGTCGTCGTCG";
 
-/// What a hypervisor of this name is called.
+/// Returns the usual name of a hypervisor.
 pub fn called(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, called)| *called)
 }
@@ -29,18 +29,18 @@ pub fn called(name: &str) -> Option<&'static str> {
 /// Hyper-V's name.
 const HYPER_V: &str = "Microsoft Hv";
 
-/// The name that the hypervisor of this machine gives itself, where it has a known one.
+/// Returns the name that this machine's hypervisor reports, if it is a known one.
 ///
-/// Under Hyper-V, the Windows that manages the machine is one of its guests, as is every Windows with virtualization-based security. It has the
-/// processors of the machine, and counts as none.
+/// Under Hyper-V, the managing Windows is a guest itself, as is every Windows with virtualization-based security. It has the real
+/// processors, and is not counted as a guest.
 ///
-/// Some pass for Hyper-V first, so that Windows talks to them, and give their own name 0x100 leaves behind.
+/// Some hypervisors imitate Hyper-V first, for Windows guests, and report their own name 0x100 leaves later.
 pub fn name() -> Option<String> {
     named(told_at)
 }
 
-/// Hyper-V's leaf of features, and what EBX has there for who manages the machine: Linux, `HYPERV_CPUID_FEATURES` and
-/// `HV_CPU_MANAGEMENT` in `include/hyperv/hvgdk_mini.h`.
+/// Hyper-V's leaf of features, and the flag in EBX of the managing guest: Linux, `HYPERV_CPUID_FEATURES` and `HV_CPU_MANAGEMENT` in
+/// `include/hyperv/hvgdk_mini.h`.
 const FEATURES: u32 = 0x4000_0003;
 const CPU_MANAGEMENT: u32 = 1 << 12;
 

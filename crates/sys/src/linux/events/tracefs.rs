@@ -1,4 +1,4 @@
-//! The kernel's trace file system: where it is mounted, or a mount of our own that nobody else sees.
+//! The kernel's trace file system: the system's mount, or a private one.
 
 use std::ffi::CString;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use corewise_machine::Gap;
 
-/// Where it is usually mounted.
+/// Its usual mount points.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// The trace file system.
@@ -20,11 +20,10 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Finds it. Where it is not mounted, a mount is made that is attached nowhere, so that nothing changes on the machine
-    /// (fsopen(2), fsmount(2)); it is gone with this value.
+    /// Finds tracefs. If it is not mounted, makes a detached mount that changes nothing on the machine (fsopen(2), fsmount(2)) and ends
+    /// with this value.
     ///
-    /// # Errors
-    /// The gap that says why there is none.
+    /// # Errors The gap that says why there is none.
     pub fn open() -> Result<Self, Gap> {
         let mut refused = None;
         for place in PLACES {
@@ -48,12 +47,12 @@ impl Tracefs {
         }
     }
 
-    /// The path of a file or folder in it.
+    /// Returns the path of a file or folder in it.
     pub fn path(&self, inside: &str) -> PathBuf {
         self.path.join(inside)
     }
 
-    /// The text of a file in it.
+    /// Reads a file in it.
     pub fn read(&self, inside: &str) -> io::Result<String> {
         fs::read_to_string(self.path(inside))
     }
@@ -65,7 +64,7 @@ fn gap(why: String) -> Gap {
     Gap::new(WHAT, why).cured_by("run as root (or with CAP_PERFMON and a readable tracefs)")
 }
 
-/// A mount of tracefs that is attached nowhere.
+/// Makes a detached mount of tracefs.
 fn mount() -> io::Result<OwnedFd> {
     const FSOPEN_CLOEXEC: libc::c_long = 1;
     const FSCONFIG_CMD_CREATE: libc::c_long = 6;
@@ -85,7 +84,7 @@ fn mount() -> io::Result<OwnedFd> {
 
 fn owned(descriptor: libc::c_long) -> io::Result<OwnedFd> {
     match libc::c_int::try_from(descriptor) {
-        // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+        // SAFETY: the kernel has just made this descriptor for us, and no other code knows it.
         Ok(descriptor @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
         _ => Err(io::Error::last_os_error()),
     }
