@@ -1,4 +1,4 @@
-//! Owner and access list of a Windows file, as the kernel writes both into one buffer: who may change the file.
+//! Owner and access list of a Windows file, as the kernel writes both into one buffer: they decide which users may change the file.
 //!
 //! The buffer is a self-relative SECURITY_DESCRIPTOR ([MS-DTYP] 2.4.6). It holds offsets of an owner, which is a security identifier
 //! (2.4.2), and of a list of entries (2.4.5). Each entry allows or denies rights to one identifier (2.4.4). Entries that deny are skipped:
@@ -85,7 +85,7 @@ pub enum Foreign {
     Unreadable,
 }
 
-/// Returns the first holder of any of `rights` besides the user, the administrators and the system; `None` if there is none.
+/// Returns why someone besides the user, the administrators and the system may have any of `rights`; `None` if no one has.
 pub fn foreign(descriptor: &[u8], user: &Sid, rights: u32) -> Option<Foreign> {
     let is_trusted = |sid: &Sid| sid == user || sid.is_administrator();
     let Some((owner, list)) = parts(descriptor) else { return Some(Foreign::Unreadable) };

@@ -38,8 +38,9 @@ impl Cgroup {
     /// Makes a group below this process's own group, restricted to these cpus and, if given, these memory nodes. All changes go through the
     /// journal; on failure all are undone before this returns.
     ///
-    /// # Errors [`SysError::Cgroup`] if no such group is possible or the kernel gives it less; [`SysError::Journal`],
-    /// [`SysError::JournalRefused`] and [`SysError::Change`] as [`Journal::make`].
+    /// # Errors
+    /// [`SysError::Cgroup`] if no such group is possible or the kernel gives it less; [`SysError::Journal`], [`SysError::JournalRefused`]
+    /// and [`SysError::Change`] as [`Journal::make`].
     pub fn prepare(journal: &mut Journal, cpus: &CpuSet, nodes: Option<&CpuSet>) -> Result<Self, SysError> {
         if cfg!(windows) {
             return Err(CgroupRefusal::None.into());
@@ -79,7 +80,8 @@ impl Cgroup {
     /// Makes a command enter the group before its first instruction; its children are born into it. Restrict the command's affinity only
     /// after this call: on many kernels entering a group sets it to the group's cpus.
     ///
-    /// # Errors If no file descriptor is left.
+    /// # Errors
+    /// If no file descriptor is left.
     pub fn hold(&self, command: &mut Command) -> io::Result<Entry> {
         entrance::enter_first(command, self.entrance.try_clone()?)
     }

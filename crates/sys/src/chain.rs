@@ -26,7 +26,7 @@ pub struct Chain {
     apart: usize,
     /// Number of elements in the cycle.
     length: usize,
-    /// Bytes of the memory touched so far.
+    /// Number of touched bytes of the memory.
     touched: usize,
     random: Random,
     /// The current element of the walk, in words.
@@ -36,7 +36,8 @@ pub struct Chain {
 impl Chain {
     /// Makes an empty chain on fresh memory, for elements `apart` bytes apart.
     ///
-    /// # Errors If the memory cannot be allocated.
+    /// # Errors
+    /// If the memory cannot be allocated.
     pub fn fresh(bytes: usize, node: Option<u32>, pages: PageSize, apart: usize, seed: u64) -> io::Result<Self> {
         let memory = Memory::untouched(bytes, node, pages)?;
         Ok(Self { memory, apart: apart / WORD_BYTES, length: 0, touched: 0, random: Random::new(seed), at: 0 })
@@ -44,7 +45,8 @@ impl Chain {
 
     /// Returns the nodes that its pages are on, as [`Memory::nodes`].
     ///
-    /// # Errors As there.
+    /// # Errors
+    /// As there.
     pub fn nodes(&self, most_pages: usize) -> io::Result<BTreeMap<u32, usize>> {
         self.memory.nodes(most_pages)
     }
@@ -56,8 +58,8 @@ impl Chain {
 
     /// Resizes the chain to the first `bytes` of its memory; returns false if it was stopped.
     ///
-    /// A new element is inserted behind a random existing one. So the newest element is the first to be removed, and its own word leads to
-    /// its predecessor.
+    /// A new element is inserted behind a random existing one. So the newest element is the first to be removed; its second word names the
+    /// element before it.
     pub fn resize(&mut self, bytes: usize, stop: &AtomicBool) -> bool {
         let wanted = (bytes.min(self.memory.bytes()) / (self.apart * WORD_BYTES)).max(1);
         while self.length < wanted {

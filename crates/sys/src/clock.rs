@@ -164,22 +164,21 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// The line through two moments; through the first with the given slope where the second is not later.
+    /// Creates the line through two moments. If the second is not later, the line goes through the first with the given slope.
     pub fn new(begin: Moment, end: Moment, nanoseconds_per_tick: f64) -> Self {
         let (ticks, raw_ns) = (end.ticks.saturating_sub(begin.ticks), end.raw_ns.saturating_sub(begin.raw_ns));
         let slope = raw_ns as f64 / ticks as f64;
         Self { begin, nanoseconds_per_tick: if ticks > 0 && raw_ns > 0 { slope } else { nanoseconds_per_tick } }
     }
 
-    /// When some ticks were, in nanoseconds of CLOCK_MONOTONIC_RAW.
+    /// Converts ticks to nanoseconds of CLOCK_MONOTONIC_RAW.
     pub fn raw_ns(&self, ticks: u64) -> u64 {
         let since = ticks as i64 - self.begin.ticks as i64;
         self.begin.raw_ns.saturating_add_signed((since as f64 * self.nanoseconds_per_tick).round() as i64)
     }
 }
 
-/// The distances of readings with nothing between them: of several runs, the one that took least time in all, so that
-/// no interruption is in it.
+/// Returns the distances of consecutive readings. Of several runs it keeps the shortest, so that it contains no interruption.
 fn quietest_steps(ticks: impl Ticks) -> Vec<u64> {
     let run = || {
         let mut last = ticks.now();
@@ -192,8 +191,8 @@ fn quietest_steps(ticks: impl Ticks) -> Vec<u64> {
     (0..8).map(|_| run()).min_by_key(|steps| steps.iter().sum::<u64>()).unwrap_or_default()
 }
 
-/// The counter and the operating system's clock at one moment: of several tries, the one with the least time between
-/// the two counter readings around the clock's.
+/// Reads the counter and the operating system's clock at one moment. Of several tries it keeps the one with the least time between the two
+/// counter readings around the clock's.
 fn paired_reading(counter: Counter) -> (u64, Instant) {
     let mut best = (u64::MAX, 0, Instant::now());
     for _ in 0..64 {
@@ -207,7 +206,8 @@ fn paired_reading(counter: Counter) -> (u64, Instant) {
     (best.1, best.2)
 }
 
-/// Counters that advance by more than one at a time (Zen's TSC, a 25 MHz CNTVCT scaled up) show it here.
+/// Returns the greatest common divisor, which is above one for counters that advance by more than one at a time (Zen's TSC, a 25 MHz CNTVCT
+/// scaled up).
 fn greatest_common_divisor(steps: &[u64]) -> u64 {
     let divisor = steps.iter().copied().filter(|&step| step > 0).fold(0, |mut a, mut b| {
         while b > 0 {
@@ -224,8 +224,8 @@ mod architecture {
 
     #[inline(always)]
     pub fn counter() -> u64 {
-        // SAFETY: LFENCE and RDTSC exist on every x86-64 processor and touch no memory. RDTSC can be switched off for a
-        // process; then `constant_rate_counter` finds no counter, and no `Counter` is made.
+        // SAFETY: LFENCE and RDTSC exist on every x86-64 processor and touch no memory. RDTSC can be switched off for a process; then
+        // `constant_rate_counter` finds no counter, and no `Counter` is made.
         unsafe {
             _mm_lfence();
             _rdtsc()
@@ -238,10 +238,10 @@ mod architecture {
         unsafe { _rdtsc() }
     }
 
-    /// Invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (AMD APM volume 3, appendix E; Intel SDM volume 2, CPUID), on which
-    /// the operating system relies too.
+    /// Detects an invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (AMD APM volume 3, appendix E; Intel SDM volume 2, CPUID), on which the
+    /// operating system relies too.
     pub fn constant_rate_counter() -> Option<&'static str> {
-        // SAFETY: every x86-64 processor has CPUID, and leaf 0x80000000 tells whether 0x80000007 exists.
+        // SAFETY: every x86-64 processor has CPUID, and leaf 0x80000000 says if 0x80000007 exists.
         #[allow(unused_unsafe)]
         let invariant = unsafe { __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0 };
         (invariant && crate::os::timekeeping::tsc_is_trusted()).then_some("invariant TSC")
@@ -270,7 +270,7 @@ mod architecture {
         ticks
     }
 
-    /// The generic timer's virtual count runs at a constant rate by definition (Arm ARM, D12).
+    /// Returns the generic timer's virtual count, which runs at a constant rate by definition (Arm ARM, D12).
     pub fn constant_rate_counter() -> Option<&'static str> {
         Some("CNTVCT_EL0")
     }

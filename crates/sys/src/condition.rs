@@ -2,7 +2,7 @@
 
 use crate::root::Root;
 
-/// The facts that were read; `None` for those that the kernel does not report.
+/// The facts that were read; `None` if the kernel does not report them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Condition {
     /// Restriction on counting events: kernel.perf_event_paranoid.

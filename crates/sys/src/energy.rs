@@ -16,7 +16,6 @@ pub struct Energy {
     packages: Vec<Package>,
 }
 
-/// The counter of a package.
 #[derive(Clone, Debug)]
 struct Package {
     name: String,

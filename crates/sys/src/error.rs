@@ -60,7 +60,7 @@ pub enum SysError {
     /// A recording cannot be made of this.
     #[error("{what} cannot be recorded: it may name hosts and devices")]
     NotRecordable {
-        /// The thing.
+        /// The source, such as "an hwloc XML export".
         what: &'static str,
     },
     /// The journal of changes cannot be written, so the change was not made.

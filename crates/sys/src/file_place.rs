@@ -22,7 +22,8 @@ pub struct FilePlace {
 impl FilePlace {
     /// Reaches the place of a file. Follows only links that this user or root made.
     ///
-    /// # Errors [`io::ErrorKind::NotFound`] if a folder on the way is missing; a link that is not followed; errors of the system.
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if a folder on the way is missing; a link that is not followed; errors of the system.
     pub fn find(path: &Path) -> io::Result<Self> {
         Self::reach(path, None, true)
     }
@@ -64,15 +65,17 @@ impl FilePlace {
 
     /// Returns the file, or `None` if there is none. A link is not followed.
     ///
-    /// # Errors Errors of the system.
+    /// # Errors
+    /// Errors of the system.
     pub fn look(&self) -> io::Result<Option<FoundFile>> {
         self.folder.find(&self.name)
     }
 
     /// Returns the file's origin: its identity, and other users that may have written it or a file that belongs to it. These are files in
-    /// its folder whose names begin with its name and end in one of `endings`. `None` if there is no file.
+    /// its folder that are named like it, with one of `endings` added. `None` if there is no file.
     ///
-    /// # Errors Errors of the system.
+    /// # Errors
+    /// Errors of the system.
     pub fn origin(&self, endings: &[&str]) -> io::Result<Option<FileOrigin>> {
         let Some(found) = self.look()? else { return Ok(None) };
         let mut origin = self.origin_of(&found)?;
@@ -84,9 +87,10 @@ impl FilePlace {
         Ok(Some(origin))
     }
 
-    /// Returns the file whose name is this file's name followed by `ending`, or `None` if there is none.
+    /// Returns the file named like this one with `ending` added, or `None` if there is none.
     ///
-    /// # Errors Errors of the system.
+    /// # Errors
+    /// Errors of the system.
     pub fn look_beside(&self, ending: &str) -> io::Result<Option<FoundFile>> {
         let mut name = self.name.clone();
         name.push(ending);
@@ -109,7 +113,8 @@ impl FilePlace {
 
     /// Makes an empty file for this user alone.
     ///
-    /// # Errors Errors of the system: [`io::ErrorKind::AlreadyExists`] if the name is taken.
+    /// # Errors
+    /// Errors of the system: [`io::ErrorKind::AlreadyExists`] if the name is taken.
     pub fn create_private(&self) -> io::Result<File> {
         self.folder.create_as(&self.name, FileSharing::Private)
     }

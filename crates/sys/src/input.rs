@@ -32,8 +32,9 @@ pub struct Input {
 impl Input {
     /// Opens a file.
     ///
-    /// # Errors [`SysError::Read`] if it cannot be opened, is no regular file, is larger than its kind allows, or is reached by a link that
-    /// others can have made.
+    /// # Errors
+    /// [`SysError::Read`] if it cannot be opened, is no regular file, is larger than its kind allows, or is reached by a link that others
+    /// can have made.
     pub fn open(path: &Path, kind: InputKind) -> Result<Self, SysError> {
         let failed = |source| SysError::Read { path: path.to_owned(), source };
         let (file, origin) = FilePlace::find(path).and_then(|place| place.open_to_read()).map_err(failed)?;
@@ -56,7 +57,8 @@ impl Input {
 
     /// Seeks to a position in the file, from which as much may be read as from its beginning.
     ///
-    /// # Errors The system's error.
+    /// # Errors
+    /// The system's error.
     pub fn seek_to(&mut self, place: u64) -> io::Result<()> {
         self.left = self.most_bytes;
         self.file.seek(SeekFrom::Start(place)).map(drop)
@@ -64,7 +66,8 @@ impl Input {
 
     /// Reads the whole text; returns it with the origin of its file.
     ///
-    /// # Errors As [`Self::text`].
+    /// # Errors
+    /// As [`Self::text`].
     pub fn text_with_origin(self) -> Result<(String, FileOrigin), SysError> {
         let origin = self.origin.clone();
         Ok((self.text()?, origin))
@@ -72,7 +75,8 @@ impl Input {
 
     /// Reads all lines, including lines that are not UTF-8.
     ///
-    /// # Errors [`SysError::Read`] if it is too large or cannot be read.
+    /// # Errors
+    /// [`SysError::Read`] if it is too large or cannot be read.
     pub fn lines(self) -> Result<Vec<Vec<u8>>, SysError> {
         Ok(self.bytes()?.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect())
     }
@@ -91,7 +95,8 @@ impl Input {
 
     /// Reads the whole text.
     ///
-    /// # Errors [`SysError::Read`] if it is too large or not UTF-8.
+    /// # Errors
+    /// [`SysError::Read`] if it is too large or not UTF-8.
     pub fn text(mut self) -> Result<String, SysError> {
         let mut text = String::new();
         match self.read_to_string(&mut text) {
@@ -115,7 +120,8 @@ impl Read for Input {
 
 /// Removes a file that is about to be written anew, so that old contents are not taken for new. Does nothing if there is none.
 ///
-/// # Errors [`SysError::Read`] if it is no regular file, such as a link, or cannot be removed.
+/// # Errors
+/// [`SysError::Read`] if it is no regular file, such as a link, or cannot be removed.
 pub fn remove(path: &Path) -> Result<(), SysError> {
     let removed = FilePlace::find_itself(path).and_then(|place| match place.look()? {
         Some(found) if !found.metadata.is_file() => Err(io::Error::other("it is no regular file, and is not replaced")),
@@ -132,7 +138,8 @@ pub fn remove(path: &Path) -> Result<(), SysError> {
 
 /// Lists the contents of a folder, in no order. Opening these paths checks the files anew.
 ///
-/// # Errors Errors of the system, and a link that is not followed.
+/// # Errors
+/// Errors of the system, and a link that is not followed.
 pub fn list_folder(path: &Path) -> io::Result<Vec<PathBuf>> {
     let place = FilePlace::find(path)?;
     let names = place.folder().folder(place.name())?.names()?;
@@ -149,7 +156,8 @@ pub fn read_text(path: &Path, kind: InputKind) -> Result<String, SysError> {
 
 /// Reads a JSON value from outside, within [`JSON_BYTES`] and [`JSON_MEMORY_BYTES`].
 ///
-/// # Errors If it is malformed or too large.
+/// # Errors
+/// If it is malformed or too large.
 #[cfg(feature = "changes")]
 pub fn json<T: serde::de::DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
     serde_json::from_reader(io::BufReader::new(Weighed::new(reader)))

@@ -123,7 +123,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a word from sysfs.
     fn word(&self, number: u32, name: &str) -> Option<String> {
         let text = self.source.text(&format!("sys/kernel/irq/{number}/{name}"))?;
         Some(text.trim().to_owned()).filter(|word| !word.is_empty())

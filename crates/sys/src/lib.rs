@@ -1,5 +1,5 @@
 //! The operating system under neutral names: topology, recordings, clock, affinity, memory, processes, kernel events, interrupts, changes
-//! that can be undone. The only crate with `unsafe`, and the only one that depends on the operating system.
+//! that can be undone. The only crate with `unsafe`, and the only crate that depends on the operating system.
 //!
 //! Code that only reads files goes through a [`Root`] and is the same everywhere: a recorded machine of one system can be read on another.
 //! Code that talks to the kernel lies in a private module for each system, `linux` and `windows`. Both offer the same names, listed below,

@@ -12,7 +12,6 @@ use crate::os::folder_handle::{FolderError, FolderHandle};
 #[derive(Debug)]
 pub struct Lock {
     file: File,
-    /// The process that took it.
     process: u32,
 }
 
@@ -34,10 +33,11 @@ pub enum Taken {
     Held(Option<u32>),
 }
 
-/// Takes the lock of a name in a folder, which is made if it is missing. Only this user may write in the folder: others who can reach a
-/// lock can keep it.
+/// Takes the lock of a name in a folder, which is made if it is missing. Only this user may write in the folder: other users that can reach
+/// a lock can keep it.
 ///
-/// # Errors If the folder is another user's, cannot be made or written to, or if files cannot be locked.
+/// # Errors
+/// If the folder is another user's, cannot be made or written to, or if files cannot be locked.
 pub fn take(folder: &Path, name: &str) -> io::Result<Taken> {
     let failed = |error| match error {
         FolderError::System(error) => error,

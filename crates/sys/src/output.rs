@@ -23,7 +23,8 @@ pub struct OutputPlace {
 impl OutputPlace {
     /// Reaches a place, and checks that a file can be there, without making it.
     ///
-    /// # Errors If there is no such folder, a link is not to be followed, or the name is taken by something other than a file.
+    /// # Errors
+    /// If there is no such folder, a link is not to be followed, or the name is taken by something other than a file.
     pub fn find(path: &Path) -> io::Result<Self> {
         let place = Self::reach(path)?;
         place.check(place.place.look()?.as_ref())?;
@@ -32,7 +33,8 @@ impl OutputPlace {
 
     /// Reaches a place without checking the file.
     ///
-    /// # Errors If there is no such folder, or a link is not to be followed.
+    /// # Errors
+    /// If there is no such folder, or a link is not to be followed.
     pub fn reach(path: &Path) -> io::Result<Self> {
         let place = FilePlace::find(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => io::Error::other("there is no such folder"),
@@ -62,14 +64,16 @@ impl OutputPlace {
 
     /// Writes a temporary file beside it, then renames it: a reader sees all of the old file or all of the new one.
     ///
-    /// # Errors As [`Self::find`], and errors of the system.
+    /// # Errors
+    /// As [`Self::find`], and errors of the system.
     pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
         self.replace_by(|file| file.write_all(bytes)).map(drop)
     }
 
     /// Replaces the file by an empty one. A device, such as /dev/null, stays and is written to.
     ///
-    /// # Errors As [`Self::replace`].
+    /// # Errors
+    /// As [`Self::replace`].
     pub fn create(&self) -> io::Result<File> {
         let is_device = |found: &FoundFile| files::is_device(found.metadata.file_type());
         if self.place.look()?.is_some_and(|found| is_device(&found)) && self.is_own_folder()? {
@@ -84,7 +88,8 @@ impl OutputPlace {
 
     /// Makes a new file.
     ///
-    /// # Errors [`io::ErrorKind::AlreadyExists`] if the name is taken; errors of the system.
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if the name is taken; errors of the system.
     pub fn create_new(&self) -> io::Result<File> {
         self.place.folder().create_as(self.place.name(), FileSharing::Usual)
     }
@@ -134,7 +139,8 @@ pub fn create(path: &Path) -> io::Result<File> {
 
 /// Makes a folder to write in, and its missing parents. Follows only links that this user or root made.
 ///
-/// # Errors Errors of the system, and if the name is taken by something other than a folder.
+/// # Errors
+/// Errors of the system, and if the name is taken by something other than a folder.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     let place = FilePlace::make(path)?;
     match place.folder().make_folder(place.name()) {

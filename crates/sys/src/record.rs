@@ -59,8 +59,9 @@ pub struct Recorded {
 /// It leaves out all files that [`topology::read`] and [`irq::read`] do not read. It also leaves out serial numbers, control groups and
 /// mounts, the process's names and numbers, network addresses (in names of devices, too), and the builder and host of the kernel.
 ///
-/// # Errors Those of [`topology::read`]; [`SysError::Write`] if the output refuses; [`SysError::NotRecordable`] for an hwloc XML export,
-/// which may name hosts and devices anywhere.
+/// # Errors
+/// Those of [`topology::read`]; [`SysError::Write`] if the output refuses; [`SysError::NotRecordable`] for an hwloc XML export, which may
+/// name hosts and devices anywhere.
 pub fn record(root: &Root, output: impl Write, packing: Packing) -> Result<Recorded, SysError> {
     let recorder = Recorder { root, read: RefCell::default() };
     let machine = scrub::named(topology::read_from(&recorder)?);

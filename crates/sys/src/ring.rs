@@ -19,14 +19,16 @@ pub const fn bytes(capacity: usize, slots: Slots) -> usize {
 
 /// Makes a ring in memory of the calling thread's node.
 ///
-/// # Errors If the kernel has no memory for it.
+/// # Errors
+/// If the kernel has no memory for it.
 pub fn new(capacity: usize, slots: Slots) -> io::Result<(Sender, Receiver)> {
     Ok(within(Memory::new(bytes(capacity, slots))?, capacity, slots))
 }
 
 /// Makes a ring in given fresh memory. The capacity is rounded up to a power of two, at least one message.
 ///
-/// # Panics If the memory has fewer than [`bytes`].
+/// # Panics
+/// If the memory has fewer than [`bytes`].
 pub fn within(memory: Memory, capacity: usize, slots: Slots) -> (Sender, Receiver) {
     let needed = bytes(capacity, slots);
     assert!(memory.words().len() * WORD_BYTES >= needed, "a ring of {capacity} needs {needed} bytes");

@@ -59,8 +59,9 @@ impl Root {
     /// possibly inside other folders; pepc's inline file (`ro|path|value` lines), packed or in such an archive; a dump of cpuid by
     /// hwloc-gather-cpuid; or an hwloc XML export of format 2 or 3.
     ///
-    /// # Errors [`SysError::Read`] if it cannot be read, [`SysError::NotARecording`] if it holds no machine or is neither a file nor a
-    /// folder, [`SysError::Damaged`] and [`SysError::TooLarge`] for archives.
+    /// # Errors
+    /// [`SysError::Read`] if it cannot be read, [`SysError::NotARecording`] if it holds no machine or is neither a file nor a folder,
+    /// [`SysError::Damaged`] and [`SysError::TooLarge`] for archives.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SysError> {
         let path = path.as_ref();
         let read_error = |source| SysError::Read { path: path.to_owned(), source };
@@ -85,7 +86,8 @@ impl Root {
 
     /// Reads a recorded machine from the bytes of an archive or inline file, as [`Root::open`] does from a file.
     ///
-    /// # Errors As [`Root::open`].
+    /// # Errors
+    /// As [`Root::open`].
     #[cfg(feature = "recordings")]
     pub fn from_archive_bytes(bytes: &[u8]) -> Result<Self, SysError> {
         let path = PathBuf::from("the archive");

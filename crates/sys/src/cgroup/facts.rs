@@ -34,7 +34,8 @@ pub struct Plan {
 impl Facts {
     /// Reads the state of a group from its folder.
     ///
-    /// # Errors If its files cannot be read.
+    /// # Errors
+    /// If its files cannot be read.
     pub fn read(group: &Path) -> io::Result<Self> {
         let words = |name: &str| -> io::Result<Vec<String>> {
             Ok(fs::read_to_string(group.join(name))?.split_whitespace().map(str::to_owned).collect())
@@ -50,7 +51,8 @@ impl Facts {
 
     /// Plans a group for a command below this one, which contains corewise itself.
     ///
-    /// # Errors [`CgroupRefusal::NotDelegated`], [`CgroupRefusal::HasDomains`], [`CgroupRefusal::SharesDomains`].
+    /// # Errors
+    /// [`CgroupRefusal::NotDelegated`], [`CgroupRefusal::HasDomains`], [`CgroupRefusal::SharesDomains`].
     pub fn plan(&self, group: &Path) -> Result<Plan, CgroupRefusal> {
         let group = || group.to_owned();
         if !self.controllers.iter().any(|name| name == "cpuset") {

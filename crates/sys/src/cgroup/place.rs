@@ -6,7 +6,8 @@ use crate::values::cgroup::CgroupRefusal;
 
 /// Returns the folder of this process's group of version 2, from the texts of /proc/self/cgroup and /proc/self/mountinfo.
 ///
-/// # Errors [`CgroupRefusal::NotMounted`], [`CgroupRefusal::VersionOne`], [`CgroupRefusal::OutOfSight`].
+/// # Errors
+/// [`CgroupRefusal::NotMounted`], [`CgroupRefusal::VersionOne`], [`CgroupRefusal::OutOfSight`].
 pub fn locate(groups: &str, mounts: &str) -> Result<PathBuf, CgroupRefusal> {
     if groups.lines().any(is_cpuset_of_version_one) {
         return Err(CgroupRefusal::VersionOne);

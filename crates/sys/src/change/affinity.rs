@@ -35,7 +35,7 @@ pub struct AffinityChange {
     /// If the change is of a whole process: its threads that had fewer cpus of their own, and get those again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_masks: Vec<OwnMask>,
-    /// When this was decided, in kernel ticks since boot. A thread with these cpus that started earlier did not get them from this change.
+    /// Time of this decision, in kernel ticks since boot. A thread with these cpus that started earlier did not get them from this change.
     #[serde(default)]
     pub at_ticks: u64,
 }
@@ -43,7 +43,8 @@ pub struct AffinityChange {
 impl AffinityChange {
     /// Creates a change to a thread of a process, both as seen before. Reads its present cpus.
     ///
-    /// # Errors [`io::ErrorKind::NotFound`] if the thread has ended or its number was reused; errors of the kernel.
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] if the thread has ended or its number was reused; errors of the kernel.
     pub fn new(process: Process, thread: Process, new: CpuSet) -> io::Result<Self> {
         let old = affinity::of(thread.id)?;
         let was_all = old == cpuset::of(thread.id);
@@ -52,7 +53,8 @@ impl AffinityChange {
 
     /// As [`Self::new`], if the thread's old cpus are known, and if they were all of its cpuset.
     ///
-    /// # Errors As [`Self::new`].
+    /// # Errors
+    /// As [`Self::new`].
     pub fn from_known(process: Process, thread: Process, old: CpuSet, was_all: bool, new: CpuSet) -> io::Result<Self> {
         let gone = || io::Error::new(io::ErrorKind::NotFound, format!("there is no thread {} any more", thread.id));
         let is_it = |stat: &Stat| !stat.has_ended && stat.start_ticks == thread.start_ticks;

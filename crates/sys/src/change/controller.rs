@@ -103,7 +103,7 @@ pub(super) fn groups_in(group: &FolderHandle) -> io::Result<Vec<OsString>> {
 const LOCK: &str = "groups.lock";
 
 /// Keeps other corewise processes of this user from changing control groups while the returned lock lives. The lock file lies in the folder
-/// of journals, since anyone who can open a group could hold a lock on the group itself.
+/// of journals, since any user that can open a group could hold a lock on the group itself.
 pub(super) fn hold(journals: &FolderHandle) -> io::Result<Lock> {
     for _ in 0..ATTEMPTS {
         match lock::take_in(journals, LOCK)? {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::look::Look;
 use super::target::KernelFile;
 
-/// How a file's values are compared: the kernel may print a value differently from how it was written.
+/// Rule for comparing a file's values: the kernel may print a value in another form than it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -31,7 +31,7 @@ pub struct FileChange {
     pub old: String,
     /// The value to write.
     pub new: String,
-    /// How its values are compared.
+    /// Rule for comparing its values.
     pub format: Format,
 }
 

@@ -1,4 +1,4 @@
-//! Threads and processes started by a thread whose cpus were changed: they inherited those cpus.
+//! Threads and processes started by a thread after a change of its cpus: they inherited the new ones.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,8 +15,8 @@ const MOST_LOOKS: usize = 10;
 /// Restores descendants: gives threads and processes that were started since the changes `gone` the cpus that they would have without them.
 /// Returns how many were restored per process. `open` are the changes that stay in force.
 ///
-/// The kernel does not record which thread started another. The first thread whose change explains the cpus is assumed, the main thread
-/// before others. Descendants whose own parent has ended since are not found.
+/// The kernel does not record which thread started another. The first thread with a change that explains the cpus is assumed, the main
+/// thread before others. Descendants are not found if their own parent has ended since.
 pub(super) fn give_back(gone: &[AffinityChange], open: &[AffinityChange]) -> BTreeMap<u32, usize> {
     let mut known: HashSet<Process> = gone.iter().chain(open).map(|change| change.thread).collect();
     let mut families: BTreeMap<u32, Vec<&AffinityChange>> = BTreeMap::new();

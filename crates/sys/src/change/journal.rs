@@ -36,7 +36,8 @@ impl Journal {
 
     /// Makes the file now, and keeps it until all is undone, so that repeated changes need not wait for a new file on disk each time.
     ///
-    /// # Errors As [`Journal::make`], if no file can be made. It is then made with the first change.
+    /// # Errors
+    /// As [`Journal::make`], if no file can be made. It is then made with the first change.
     pub fn stay(&mut self) -> Result<(), SysError> {
         self.stays = true;
         self.opened().map(|_| ())
@@ -60,8 +61,9 @@ impl Journal {
 
     /// Records a change, then makes it; returns its number in this journal.
     ///
-    /// # Errors [`SysError::Journal`] and [`SysError::JournalRefused`] if it cannot be recorded: then it is not made. [`SysError::Change`]
-    /// if it cannot be made: then any part of it has been undone.
+    /// # Errors
+    /// [`SysError::Journal`] and [`SysError::JournalRefused`] if it cannot be recorded: then it is not made. [`SysError::Change`] if it
+    /// cannot be made: then any part of it has been undone.
     pub fn make(&mut self, change: Change) -> Result<u32, SysError> {
         let made = self.make_all(vec![change])?.pop();
         made.unwrap_or_else(|| {
@@ -72,7 +74,8 @@ impl Journal {
     /// Records changes, all at once, then makes one after the other. Returns the number of each, or its error as from [`Journal::make`]. A
     /// change that fails does not keep the others from being made.
     ///
-    /// # Errors [`SysError::Journal`] and [`SysError::JournalRefused`] if they cannot be recorded: then none is made.
+    /// # Errors
+    /// [`SysError::Journal`] and [`SysError::JournalRefused`] if they cannot be recorded: then none is made.
     pub fn make_all(&mut self, changes: Vec<Change>) -> Result<Vec<Result<u32, SysError>>, SysError> {
         if changes.is_empty() {
             return Ok(Vec::new());
@@ -100,7 +103,8 @@ impl Journal {
     /// Records changes that are already in force because of another journal: from now on they are this journal's. Returns their numbers
     /// here.
     ///
-    /// # Errors If they cannot be recorded: then they remain the other journal's.
+    /// # Errors
+    /// If they cannot be recorded: then they remain the other journal's.
     pub fn take_over(&mut self, changes: Vec<Change>) -> Result<Vec<u32>, SysError> {
         if changes.is_empty() {
             return Ok(Vec::new());
@@ -153,7 +157,7 @@ impl Journal {
     }
 
     /// Ends the journal without undoing: its changes stay until `corewise undo` takes them back. `by` is the command that made them, as a
-    /// user types it. Until this call they count as those of a process that may crash.
+    /// user types it. Until this call they count as changes of a process that may crash.
     pub fn keep(mut self, by: &str) {
         if let Some(mut log) = self.log.take()
             && !log.remove_if_settled().unwrap_or(false)

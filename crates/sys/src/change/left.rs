@@ -1,4 +1,4 @@
-//! Journals of other corewise processes: of running ones, and of those that ended without undoing their changes.
+//! Journals of other corewise processes: running ones, and ones that ended without undoing their changes.
 
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
@@ -43,7 +43,8 @@ pub struct Left {
 /// Returns the journals in a folder, the latest process's first; none if there is no folder. A journal that cannot be opened or read is an
 /// error of its own.
 ///
-/// # Errors [`SysError::Read`] for a folder that cannot be read, [`SysError::JournalRefused`] for one that others may write in.
+/// # Errors
+/// [`SysError::Read`] for a folder that cannot be read, [`SysError::JournalRefused`] for a folder that others may write in.
 pub fn left_in(folder: &Path) -> Result<Vec<Result<Left, SysError>>, SysError> {
     let Some(place) = Place::find(folder)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
@@ -148,7 +149,7 @@ impl Left {
         self.log.contents.header.as_ref()
     }
 
-    /// Returns the command whose changes are meant to stay, such as "corewise irq"; `None` if there is none.
+    /// Returns the command that meant its changes to stay, such as "corewise irq"; `None` if there is none.
     pub fn kept_by(&self) -> Option<&str> {
         self.log.contents.kept_by.as_deref()
     }
@@ -170,7 +171,7 @@ impl Left {
 
     /// Predicts the outcomes of undoing it, the last change first; changes nothing.
     ///
-    /// `meanwhile` holds the predicted effects so far and is added to: several journals may name the same file.
+    /// `meanwhile` holds the effects predicted before and is added to: several journals may name the same file.
     pub fn preview(&self, meanwhile: &mut Meanwhile) -> Vec<Undone> {
         if self.can_be_undone() { self.log.preview(meanwhile) } else { Vec::new() }
     }
@@ -199,7 +200,8 @@ impl Left {
 
     /// Removes the journal if nothing remains of it: all is settled, or it is of another boot. Returns true if it did.
     ///
-    /// # Errors If the file cannot be removed.
+    /// # Errors
+    /// If the file cannot be removed.
     pub fn clear(self) -> Result<bool, SysError> {
         let cleared = match self.standing {
             Standing::Left | Standing::Kept => self.log.remove_if_settled(),

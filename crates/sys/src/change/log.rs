@@ -60,7 +60,7 @@ pub(super) struct Contents {
     pub last_number: u32,
     /// The command that meant them to stay.
     pub kept_by: Option<String>,
-    /// Why none of it is trusted: a line that no corewise writes.
+    /// Reason why none of it is trusted: a line that no corewise writes.
     pub damage: Option<String>,
     /// End of the complete lines, in bytes.
     pub end: u64,
@@ -284,7 +284,7 @@ impl Log {
         self.contents.entries.retain(|entry| !numbers.contains(&entry.number));
     }
 
-    /// Records that the changes are meant to stay. If it cannot be written, they look like those of a crash.
+    /// Records that the changes are meant to stay. If it cannot be written, they look like the changes of a crashed process.
     pub fn keep(&mut self, by: &str) {
         let _ = self.append(&Line::Kept { by: by.to_owned() }, LARGEST_BYTES, true);
         self.contents.kept_by = Some(by.to_owned());
@@ -311,7 +311,7 @@ impl Log {
         undone
     }
 
-    /// Undoes the open changes selected by `is_wanted`, the last first, and records those that are settled.
+    /// Undoes the open changes selected by `is_wanted`, the last first, and records the settled ones.
     pub fn undo(&mut self, is_wanted: impl Fn(&Entry) -> bool) -> Vec<Undone> {
         let wanted = self.contents.entries.iter().rev().filter(|entry| is_wanted(entry));
         let wanted: Vec<u32> = wanted.map(|entry| entry.number).collect();

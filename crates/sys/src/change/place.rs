@@ -17,11 +17,11 @@ const SUFFIX: &str = "corewise-journal";
 /// Their extension until version 0.1: a corewise from before an upgrade may have left some in this boot. Journals of other programs end
 /// this way too; their first line differs.
 const FORMER_SUFFIX: &str = "journal";
-/// Maximum attempts to open a journal whose name moves to another file meanwhile.
+/// Maximum attempts to open a journal if its name moves to another file meanwhile.
 const ATTEMPTS: u32 = 10;
 
-/// An open folder of journals. It belongs to this user alone: a journal's writer decides which files the user who undoes it writes, so both
-/// must be the same user.
+/// An open folder of journals. It belongs to this user alone: a journal's writer decides which files are written when it is undone, so both
+/// must be done by the same user.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     folder: Arc<FolderHandle>,

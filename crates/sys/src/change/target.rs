@@ -1,4 +1,4 @@
-//! The files and folders that may be changed: only those that corewise changes, wherever a journal comes from.
+//! The files and folders that may be changed: only what corewise changes, wherever a journal comes from.
 //!
 //! A path must match one of a few patterns, and must lie on one of the kernel's own file systems when it is opened.
 

@@ -54,7 +54,8 @@ pub struct Undone {
 impl Change {
     /// Creates a change of a kernel file's value; reads the present one.
     ///
-    /// # Errors If the file cannot be read.
+    /// # Errors
+    /// If the file cannot be read.
     pub fn file(path: impl AsRef<Path>, new: impl Into<String>, format: Format) -> io::Result<Self> {
         FileChange::new(path.as_ref(), new.into(), format).map(Self::File)
     }
@@ -71,7 +72,8 @@ impl Change {
 
     /// Creates a change that restricts a thread to a set of cpus; reads its present ones.
     ///
-    /// # Errors If there is no such thread, or its cpus may not be read.
+    /// # Errors
+    /// If there is no such thread, or its cpus may not be read.
     pub fn affinity(thread: u32, cpus: CpuSet) -> io::Result<Self> {
         AffinityChange::of_number(thread, cpus).map(Self::Affinity)
     }
@@ -149,7 +151,7 @@ impl Change {
     }
 }
 
-/// Predicted effects of undoing so far, for previews.
+/// Predicted effects of the changes already undone, for previews.
 #[derive(Debug, Default)]
 pub struct Meanwhile {
     /// Values that files would hold.

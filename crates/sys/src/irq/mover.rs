@@ -68,7 +68,8 @@ impl Refusal {
 
 /// Checks that this user may move an interrupt: opens its file as a move does, and writes nothing.
 ///
-/// # Errors [`SysError::Change`] if it cannot be opened; [`Refusal::of`] explains it.
+/// # Errors
+/// [`SysError::Change`] if it cannot be opened; [`Refusal::of`] explains it.
 pub fn may_move(step: &Move) -> Result<(), SysError> {
     let path = file_of(Path::new(FOLDER), step);
     let opened = fs::OpenOptions::new().write(true).open(&path);
@@ -81,7 +82,8 @@ fn file_of(folder: &Path, step: &Move) -> PathBuf {
 
 /// Moves an interrupt, after recording it in the journal.
 ///
-/// # Errors [`SysError::Read`] if there is no such interrupt, and errors of [`Journal::make`]; [`Refusal::of`] explains them.
+/// # Errors
+/// [`SysError::Read`] if there is no such interrupt, and errors of [`Journal::make`]; [`Refusal::of`] explains them.
 pub fn move_away(journal: &mut Journal, step: &Move) -> Result<(), SysError> {
     move_in(Path::new(FOLDER), journal, step)
 }

@@ -13,14 +13,16 @@ const WIDEST_WORDS: usize = 1 << 16;
 /// Restricts the calling thread to a set of cpus: sched_setaffinity(2), called directly because the C library's `cpu_set_t` ends at 1,024
 /// cpus.
 ///
-/// # Errors If none of the cpus is online and in this process's cpuset, an error that says so.
+/// # Errors
+/// If none of the cpus is online and in this process's cpuset, an error that says so.
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
     set(0, cpus)
 }
 
 /// Restricts a thread, by its number, to a set of cpus; 0 is the calling thread.
 ///
-/// # Errors As [`set_current`], and if there is no such thread or it is another user's.
+/// # Errors
+/// As [`set_current`], and if there is no such thread or it is another user's.
 pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.words();
     let size = std::mem::size_of_val(words.as_slice());
@@ -39,14 +41,16 @@ pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
 
 /// Returns the cpus that the calling thread may run on: sched_getaffinity(2).
 ///
-/// # Errors The kernel's error; none is known for the calling thread.
+/// # Errors
+/// The kernel's error; none is known for the calling thread.
 pub fn current() -> io::Result<CpuSet> {
     of(0)
 }
 
 /// Returns the cpus that a thread may run on, by its number; 0 is the calling thread.
 ///
-/// # Errors If there is no such thread.
+/// # Errors
+/// If there is no such thread.
 pub fn of(thread: u32) -> io::Result<CpuSet> {
     // EINVAL: the kernel's masks are wider than the buffer.
     let is_too_narrow = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
@@ -74,7 +78,7 @@ pub fn own_masks(_thread: u32) -> Vec<OwnMask> {
     Vec::new()
 }
 
-/// Users who may place other users' processes.
+/// Users that may place other users' processes.
 pub const WHO_PLACES_OTHERS: &str = "only root, or who has CAP_SYS_NICE,";
 
 /// Returns the command that gives a process other cpus, with all its threads: taskset(1).
@@ -90,7 +94,8 @@ pub fn running_on() -> Option<u32> {
 
 /// Restricts the calling thread to one cpu and checks that it runs there.
 ///
-/// # Errors The kernel's refusal, or an error with the cpu on which the thread runs instead.
+/// # Errors
+/// The kernel's refusal, or an error with the cpu on which the thread runs instead.
 pub fn pin_current(cpu: u32) -> io::Result<()> {
     set_current(&CpuSet::of(cpu))?;
     check_pinned(cpu)
@@ -98,7 +103,8 @@ pub fn pin_current(cpu: u32) -> io::Result<()> {
 
 /// Checks that the calling thread is still restricted to one cpu and runs there.
 ///
-/// # Errors An error with the cpus that the thread may use, or the cpu on which it runs, instead.
+/// # Errors
+/// An error with the cpus that the thread may use, or the cpu on which it runs, instead.
 pub fn check_pinned(cpu: u32) -> io::Result<()> {
     values::check_pinned(cpu, &current()?, running_on())
 }

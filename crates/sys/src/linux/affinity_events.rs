@@ -1,5 +1,5 @@
-//! Events of affinity changes with their authors: the tracepoint sys_enter_sched_setaffinity, and those of tasks forked, executed and
-//! ended.
+//! Events of affinity changes with their authors: the tracepoint sys_enter_sched_setaffinity, and the tracepoints of tasks forked, executed
+//! and ended.
 //!
 //! Programs that set masks often end at once (taskset). Their names come from the events of their start. Their session is their parent's,
 //! which they share unless they made their own. Masks that a control group changes leave no event.
@@ -32,7 +32,8 @@ pub struct AffinityEvents(Recorder);
 impl AffinityEvents {
     /// Opens the tracepoints by perf, or by ftrace if perf is refused.
     ///
-    /// # Errors The gap that says why neither is available. The caller can then read its threads' masks instead; the author stays unknown.
+    /// # Errors
+    /// The gap that says why neither is available. The caller can then read its threads' masks instead; the author stays unknown.
     pub fn open() -> Result<Self, Gap> {
         let what = "who sets whose affinity";
         if !sees_all_numbers() {
@@ -49,7 +50,8 @@ impl AffinityEvents {
 
     /// Starts watching, on all cpus that are online now.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn watch(&self) -> io::Result<AffinityWatch<'_>> {
         let enabled = self.0.enable(&INTERESTS)?;
         let online = cpuset::online();
@@ -74,8 +76,8 @@ pub struct AffinityWatch<'a> {
 }
 
 impl AffinityWatch<'_> {
-    /// Appends the events so far about wanted threads, in order of time, except for requests of the calling thread. Returns the number of
-    /// lost events, including those of other tasks. Authors are looked up now: the sooner, the more of them still live. If events were
+    /// Appends the collected events about wanted threads, in order of time, except for requests of the calling thread. Returns the number
+    /// of lost events, including other tasks' events. Authors are looked up now: the sooner, the more of them still live. If events were
     /// lost, earlier tasks are forgotten, since their numbers may have been reused.
     pub fn drain(&mut self, is_wanted: impl Fn(u32) -> bool, into: &mut Vec<AffinityEvent>) -> u64 {
         let mut events = Vec::new();

@@ -9,7 +9,8 @@ pub use crate::values::thread::Waited;
 /// Sleeps while the word has the expected value, until [`wake`] is called, a signal comes, or the time is over. Check the word afterwards:
 /// being woken does not mean that it changed.
 ///
-/// # Errors ENOSYS if futex(2) is refused.
+/// # Errors
+/// ENOSYS if futex(2) is refused.
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<Waited> {
     let time = libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),

@@ -20,7 +20,7 @@ impl ClockRates {
         Self::in_root(Path::new("/"))
     }
 
-    /// Reads another machine, whose files lie in a folder as they do in its root.
+    /// Reads another machine's files, which lie in a folder as they do in its root.
     pub fn in_root(root: &Path) -> Self {
         let folder = root.join("sys/devices/system/cpu");
         Self { mhz: Vec::new(), next: 0, is_there: folder.join("cpufreq").exists(), folder }

@@ -14,7 +14,8 @@ pub struct CycleCounter {
 impl CycleCounter {
     /// Starts a counter: with the kernel's cycles if this user may, else for user mode only.
     ///
-    /// # Errors The gap that says why there is none, and what would change that.
+    /// # Errors
+    /// The gap that says why there is none, and what would change that.
     pub fn start() -> Result<Self, Gap> {
         let open = |kernel: bool| {
             let mut builder = perf_event::Builder::new(Hardware::CPU_CYCLES);
@@ -26,7 +27,7 @@ impl CycleCounter {
         open(true).or_else(|_| open(false)).map_err(|error| gap(&error))
     }
 
-    /// Returns the cycles counted so far, scaled up if the counter had to share its hardware.
+    /// Returns the counted cycles, scaled up if the counter had to share its hardware.
     pub fn cycles(&mut self) -> Option<f64> {
         let data = self.counter.read_full().ok()?;
         let count = data.count() as f64;

@@ -27,7 +27,8 @@ pub fn every() -> CpuSet {
 /// Returns the cpus that this process may use. A new thread asks for every cpu, and the kernel cuts that to the online cpus of the cpuset
 /// (sched_setaffinity(2)). The mask of the calling thread stays as it is.
 ///
-/// # Errors Errors of the kernel, or of starting a thread.
+/// # Errors
+/// Errors of the kernel, or of starting a thread.
 pub fn reachable() -> io::Result<CpuSet> {
     let ask = || {
         affinity::set_current(&every())?;

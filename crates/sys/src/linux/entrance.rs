@@ -9,7 +9,8 @@ use std::process::Command;
 
 /// Makes a command write itself into a group's `cgroup.procs`, opened for writing, before its first instruction.
 ///
-/// # Errors If no file descriptor is left.
+/// # Errors
+/// If no file descriptor is left.
 pub fn enter_first(command: &mut Command, entrance: File) -> io::Result<Entry> {
     let (refused, told) = UnixDatagram::pair()?;
     refused.set_nonblocking(true)?;
@@ -37,7 +38,7 @@ impl Entry {
     }
 }
 
-/// Moves the calling process into the group whose `cgroup.procs` this is; safe between fork and exec.
+/// Moves the calling process into the group of this `cgroup.procs`; safe between fork and exec.
 fn enter(entrance: BorrowedFd<'_>) -> io::Result<()> {
     // "0" means the process that writes.
     let zero = b"0";

@@ -48,7 +48,8 @@ impl Recorder {
     /// ftrace's instances are removed with this value. If this process is killed, the next corewise or [`remove_left_instance`] removes
     /// them.
     ///
-    /// # Errors The gap that says why neither is available, and what would change that.
+    /// # Errors
+    /// The gap that says why neither is available, and what would change that.
     pub fn open(preferred: EventSource, groups: &[&[Interest]]) -> Result<Self, Gap> {
         let tracefs = Arc::new(prepared()?);
         let interests = groups.concat();
@@ -77,7 +78,8 @@ impl Recorder {
     /// Makes the tracepoints live until the result is dropped. Both steps change code under all cpus, which stalls them for some
     /// microseconds a few times; measurements in the first 100 ms are distorted.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn enable(&self, interests: &[Interest]) -> io::Result<Enabled<'_>> {
         let held = match &self.way {
             Way::Perf => Some(perf::Held::new(&self.catalogue, interests)?),
@@ -120,7 +122,8 @@ impl<'a> Enabled<'a> {
     /// Starts to collect the events of one cpu that serve some interests, in a buffer of about `buffer_bytes` (less if this user may not
     /// lock as much memory). Call it on that cpu, so that it interrupts no other.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn stream(&self, cpu: u32, interests: &[Interest], buffer_bytes: usize) -> io::Result<Stream<'a>> {
         let recorder: &'a Recorder = self.recorder;
         let catalogue = &recorder.catalogue;
@@ -164,7 +167,7 @@ enum Ring {
 }
 
 impl Stream<'_> {
-    /// Appends the events so far, in recorded order. After a full buffer it waits a little for the kernel to report the number of lost
+    /// Appends the collected events, in recorded order. After a full buffer it waits a little for the kernel to report the number of lost
     /// events.
     pub fn drain(&mut self, into: &mut Vec<Event>) -> Drained {
         match &mut self.ring {
@@ -194,7 +197,8 @@ pub fn owner_of_instance(name: &str) -> Option<Process> {
 
 /// Removes one of [`left_instances`].
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn remove_left_instance(name: &str) -> io::Result<()> {
     let tracefs = Tracefs::open().map_err(|gap| io::Error::other(gap.why))?;
     ftrace::remove(&tracefs, name)

@@ -39,10 +39,11 @@ impl Execution<'_> {
     /// `receive` gets the bytes, cut anywhere.
     ///
     /// The command's processes are those below a process of its own, its supervisor, which sleeps while the command runs. Other children of
-    /// this process are left alone. If this process ends, however it ends, all of the command's processes are killed, except those that
-    /// took the rights of another user (set-uid).
+    /// this process are left alone. If this process ends, however it ends, all of the command's processes are killed, except for set-uid
+    /// programs of other users.
     ///
-    /// # Errors If it cannot be started, or the kernel refuses the cpus.
+    /// # Errors
+    /// If it cannot be started, or the kernel refuses the cpus.
     pub fn run(&self, receive: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
         if self.at_full_speed {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
@@ -93,7 +94,7 @@ impl Execution<'_> {
         })
     }
 
-    /// Starts the command on its cpus, below a supervisor that stays on those of the calling thread.
+    /// Starts the command on its cpus, below a supervisor that stays on the calling thread's.
     fn spawn(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<Supervisor> {
         let command = self.command(output)?;
         self.cpus.map_or(Ok(()), check)?;
@@ -118,7 +119,8 @@ impl Execution<'_> {
 
 /// Makes the calling process end with its parent: prctl(2), PR_SET_PDEATHSIG. Safe to call between fork(2) and execve(2).
 ///
-/// # Errors If the parent has ended already: no signal will come.
+/// # Errors
+/// If the parent has ended already: no signal will come.
 fn end_with(parent: u32) -> io::Result<()> {
     // SAFETY: calls without memory.
     let is_there = unsafe {
@@ -128,7 +130,7 @@ fn end_with(parent: u32) -> io::Result<()> {
     if is_there { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
 }
 
-/// Checks that the kernel gives all of the cpus to the calling thread, whose mask is restored.
+/// Checks that the kernel gives all of the cpus to the calling thread; restores its mask.
 fn check(cpus: &CpuSet) -> io::Result<()> {
     let before = affinity::current()?;
     let given = affinity::set_current(cpus).and_then(|()| affinity::current());
@@ -140,7 +142,6 @@ fn check(cpus: &CpuSet) -> io::Result<()> {
     }
 }
 
-/// A command that runs.
 struct Running {
     tree: Tree,
     output: Output,

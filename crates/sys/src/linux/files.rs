@@ -14,14 +14,16 @@ use crate::values::folder_handle::{FileIdentity, FoundFile};
 
 /// Makes a folder and its missing parents, for this user alone.
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Removes all other users' permissions from a file of this user's.
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn make_private(file: &Path) -> io::Result<()> {
     let open = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file)?;
     let metadata = open.metadata()?;
@@ -33,7 +35,8 @@ pub fn make_private(file: &Path) -> io::Result<()> {
 
 /// Lets every user read an open file of this user's, and only this user write it.
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn make_readable(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o644))
 }
@@ -45,7 +48,7 @@ pub fn is_of_this_user(path: &Path) -> bool {
     owners.next() == Some(user) && owners.all(|owner| owner == 0 || owner == user)
 }
 
-/// Returns the home of the user whose rights this process has: passwd(5).
+/// Returns the home of this process's effective user: passwd(5).
 pub fn home_of_this_user() -> Option<PathBuf> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let of = |line: &str| {
@@ -62,7 +65,8 @@ pub fn usual_folder() -> Option<PathBuf> {
 
 /// Opens a file for reading. Does not wait for the other end of a pipe, and follows a link in the path's last part only if asked.
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
     let follow = if follow { 0 } else { libc::O_NOFOLLOW };
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | follow).open(file).map_err(|error| {
@@ -77,21 +81,24 @@ pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
 /// Returns why others than this user and root may change an open file or folder, or `None` if they may not. A group with its user's number
 /// may change it: many systems give each user such a group, without other members.
 ///
-/// # Errors If its metadata cannot be read.
+/// # Errors
+/// If its metadata cannot be read.
 pub fn writers_of(file: &File) -> io::Result<Option<String>> {
     file.metadata().map(|metadata| others(&metadata))
 }
 
 /// Returns the identity of an open file.
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
     file.metadata().map(|found| FileIdentity { volume: found.dev(), number: found.ino() })
 }
 
 /// Returns the identity of an open file, its kind, and the other users that may write it.
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn look_at(file: &File) -> io::Result<FoundFile> {
     let metadata = file.metadata()?;
     Ok(FoundFile { identity: identity_of(file)?, writers: others(&metadata), metadata })
@@ -117,14 +124,16 @@ pub fn how_to_make_private(path: &Path) -> String {
 
 /// Locks a file for this process, unless another one has locked it. The lock does not prevent reading or writing.
 ///
-/// # Errors [`TryLockError::WouldBlock`] if another process has it; otherwise the kernel's error.
+/// # Errors
+/// [`TryLockError::WouldBlock`] if another process has it; otherwise the kernel's error.
 pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
 /// Releases the lock of a file.
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn unlock(file: &File) -> io::Result<()> {
     file.unlock()
 }

@@ -31,7 +31,7 @@ pub struct ReachedFolder {
     pub name: OsString,
     /// The file's path, without links.
     pub path: PathBuf,
-    /// Why others may put another folder in the place of this one; `None` if only this user and root may.
+    /// Reason why others may replace this folder; `None` if only this user and root may.
     pub strangers: Option<String>,
 }
 
@@ -47,7 +47,8 @@ impl FolderHandle {
     /// it is sticky. A link must meet the same conditions, or it is not followed. Members of a group with the number of the owner, a user's
     /// private group, may write on the way.
     ///
-    /// # Errors [`FolderError::Foreign`] if these conditions fail; [`FolderError::System`] with the kernel's error.
+    /// # Errors
+    /// [`FolderError::Foreign`] if these conditions fail; [`FolderError::System`] with the kernel's error.
     pub fn own(path: &Path, make: bool) -> Result<Self, FolderError> {
         let mut walk = PathWalk::from_root(path)?;
         while let Some(name) = walk.left.pop() {
@@ -68,7 +69,8 @@ impl FolderHandle {
     /// Reaches the folder of a file that exists or will be made, step by step. A link is followed only if this user and root alone may
     /// write in its folder, and no other user can replace that folder.
     ///
-    /// # Errors The kernel's error, or that a link is not followed.
+    /// # Errors
+    /// The kernel's error, or that a link is not followed.
     pub fn reach(path: &Path, options: ReachOptions) -> io::Result<ReachedFolder> {
         let mut walk = if path.is_absolute() { PathWalk::from_root(path)? } else { PathWalk::from_here(path)? };
         let make =
@@ -97,7 +99,8 @@ impl FolderHandle {
 
     /// Lets other users open files in it by name, if they may read the files; they still cannot list it.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn let_through(&self) -> io::Result<()> {
         let mode = self.0.metadata()?.mode() & 0o7777;
         self.0.set_permissions(fs::Permissions::from_mode(mode | 0o011))
@@ -105,7 +108,8 @@ impl FolderHandle {
 
     /// Opens a kernel folder; a link at its end is not followed.
     ///
-    /// # Errors The kernel's error, or that the folder lies on another file system.
+    /// # Errors
+    /// The kernel's error, or that the folder lies on another file system.
     pub fn of_kernel(path: &Path, files: KernelFiles) -> io::Result<Self> {
         let folder = Self::any(path)?;
         match folder.lies_on(files)? {
@@ -116,7 +120,8 @@ impl FolderHandle {
 
     /// Opens any user's folder; a link at its end is not followed.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn any(path: &Path) -> io::Result<Self> {
         opened(libc::AT_FDCWD, path.as_os_str(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0).map(Self)
     }
@@ -137,7 +142,7 @@ impl FolderHandle {
             let result = libc::fstatfs(self.0.as_raw_fd(), found.as_mut_ptr());
             (result, found.assume_init())
         };
-        // Both are words whose type differs between C libraries.
+        // Both are words of a type that differs between C libraries.
         if result == 0 { Ok(i128::from(found.f_type) == i128::from(wanted)) } else { Err(io::Error::last_os_error()) }
     }
 
@@ -145,7 +150,7 @@ impl FolderHandle {
         opened(self.0.as_raw_fd(), name, flags, mode)
     }
 
-    /// Makes a folder, or opens the one that was made meanwhile.
+    /// Makes a folder, or opens it if it was made meanwhile.
     fn made(&self, name: &OsStr, mode: libc::mode_t) -> io::Result<File> {
         match self.make_folder_as(name, mode) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -155,7 +160,8 @@ impl FolderHandle {
 
     /// Opens a file in it for reading. Follows no link, and does not wait for the other end of a pipe.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn open_to_read(&self, name: &OsStr) -> io::Result<File> {
         let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
         self.at(name, flags, 0).map_err(describe_special_file)
@@ -183,7 +189,8 @@ impl FolderHandle {
 
     /// Returns the entry with this name, or `None` if there is none. A link is not followed.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn find(&self, name: &OsStr) -> io::Result<Option<FoundFile>> {
         match self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -194,7 +201,8 @@ impl FolderHandle {
     /// Opens a regular file in it, of this user's alone, for reading and writing. Follows no link, and does not wait for the other end of a
     /// pipe.
     ///
-    /// # Errors The kernel's error, or that there is no such file.
+    /// # Errors
+    /// The kernel's error, or that there is no such file.
     pub fn open_own(&self, name: &OsStr) -> io::Result<File> {
         let file = self.at(name, libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
         let metadata = file.metadata()?;
@@ -206,14 +214,16 @@ impl FolderHandle {
 
     /// Makes a new file for this user alone.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn create(&self, name: &OsStr) -> io::Result<File> {
         self.create_as(name, FileSharing::Private)
     }
 
     /// Makes a new file for the users that may read it.
     ///
-    /// # Errors The kernel's error: [`io::ErrorKind::AlreadyExists`] if the name is taken.
+    /// # Errors
+    /// The kernel's error: [`io::ErrorKind::AlreadyExists`] if the name is taken.
     pub fn create_as(&self, name: &OsStr, sharing: FileSharing) -> io::Result<File> {
         let mode = if sharing == FileSharing::Private { 0o600 } else { 0o666 };
         self.at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW, mode)
@@ -221,7 +231,8 @@ impl FolderHandle {
 
     /// Reads a kernel file in it, without white space at its end.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn read(&self, name: &str) -> io::Result<String> {
         let file = self.at(OsStr::new(name), libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
         let mut text = String::new();
@@ -232,7 +243,8 @@ impl FolderHandle {
 
     /// Writes a value in one call, as the kernel's files require. The end of the line causes a write even for an empty value.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn write(&self, name: &str, value: &str) -> io::Result<()> {
         let flags = libc::O_WRONLY | libc::O_TRUNC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
         self.at(OsStr::new(name), flags, 0)?.write_all(format!("{value}\n").as_bytes())
@@ -262,7 +274,8 @@ impl FolderHandle {
 
     /// Removes an empty folder in it.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
         self.unlink(name, libc::AT_REMOVEDIR)
     }
@@ -283,7 +296,8 @@ impl FolderHandle {
 
     /// Renames a file in it, replacing any file of that name; the new name survives a crash of the file system.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         self.replace(from, to)?;
         self.0.sync_all()
@@ -291,7 +305,8 @@ impl FolderHandle {
 
     /// Renames a file in it, replacing any file of that name.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn replace(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         let (from, to, folder) = (terminated(from)?, terminated(to)?, self.0.as_raw_fd());
         // SAFETY: the names are C strings that outlive the call.
@@ -311,7 +326,8 @@ impl FolderHandle {
 
     /// Lists its entries, in no order: the name, and true for a folder.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn names(&self) -> io::Result<Vec<(OsString, bool)>> {
         let entries = fs::read_dir(format!("/proc/self/fd/{}", self.0.as_raw_fd()))?;
         entries.map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?.is_dir())))).collect()

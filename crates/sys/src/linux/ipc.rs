@@ -7,7 +7,8 @@ use std::process::{Child, Stdio};
 
 /// Makes a connected pair of local stream sockets: socketpair(2).
 ///
-/// # Errors If no file descriptor is left.
+/// # Errors
+/// If no file descriptor is left.
 pub fn sockets() -> io::Result<(Socket, Socket)> {
     Socket::pair()
 }
@@ -19,21 +20,24 @@ pub fn as_input(socket: Socket) -> Stdio {
 
 /// Returns a second handle of this process's standard input, which must be a socket.
 ///
-/// # Errors If no file descriptor is left.
+/// # Errors
+/// If no file descriptor is left.
 pub fn own_socket() -> io::Result<Socket> {
     again(io::stdin()).map(Socket::from)
 }
 
 /// Returns second handles of this process's standard input and output, which must be pipes.
 ///
-/// # Errors If no file descriptor is left.
+/// # Errors
+/// If no file descriptor is left.
 pub fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> {
     Ok((again(io::stdin())?.into(), again(io::stdout())?.into()))
 }
 
 /// Takes a child's standard output and standard input, which must be pipes.
 ///
-/// # Errors If they are not pipes.
+/// # Errors
+/// If they are not pipes.
 pub fn pipes_of(child: &mut Child) -> io::Result<(PipeReader, PipeWriter)> {
     let missing = || io::Error::other("a child without its pipes");
     let reader = OwnedFd::from(child.stdout.take().ok_or_else(missing)?);
@@ -43,7 +47,8 @@ pub fn pipes_of(child: &mut Child) -> io::Result<(PipeReader, PipeWriter)> {
 
 /// Returns standard error as the standard output of a command.
 ///
-/// # Errors If no file descriptor is left.
+/// # Errors
+/// If no file descriptor is left.
 pub fn error_as_output() -> io::Result<Stdio> {
     again(io::stderr()).map(Stdio::from)
 }

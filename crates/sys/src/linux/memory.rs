@@ -36,7 +36,8 @@ impl<W: Word> Memory<W> {
     /// node of the cpu that touches it first, unless the thread's memory policy says otherwise. So call it from the thread that should own
     /// the memory.
     ///
-    /// # Errors If the kernel has no memory for it.
+    /// # Errors
+    /// If the kernel has no memory for it.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let memory = Self::map(bytes)?;
         memory.touch(0..memory.bytes);
@@ -45,8 +46,9 @@ impl<W: Word> Memory<W> {
 
     /// As [`Self::new`], on one node whichever thread calls: bound by mbind(2) before the first touch, and verified afterwards.
     ///
-    /// # Errors A described reason: the node does not exist, has no memory, or is not allowed; binding is forbidden to this process or
-    /// unknown to the kernel; the pages are elsewhere nevertheless.
+    /// # Errors
+    /// A described reason: the node does not exist, has no memory, or is not allowed; binding is forbidden to this process or unknown to
+    /// the kernel; the pages are elsewhere nevertheless.
     pub fn on_node(bytes: usize, node: u32) -> io::Result<Self> {
         let memory = Self::map(bytes)?;
         memory_policy::bind(memory.start.cast(), memory.bytes, node)?;
@@ -61,7 +63,8 @@ impl<W: Word> Memory<W> {
     /// Maps at least `bytes` in pages of a size, bound to `node` if given, without touching them. [`Memory::touch`] does that piece by
     /// piece, so that it can be stopped. The memory begins at a multiple of 2 MiB, as huge pages do.
     ///
-    /// # Errors As [`Memory::on_node`]. A lack of huge pages is no error: see [`Memory::huge_share`].
+    /// # Errors
+    /// As [`Memory::on_node`]. A lack of huge pages is no error: see [`Memory::huge_share`].
     pub fn untouched(bytes: usize, node: Option<u32>, pages: PageSize) -> io::Result<Self> {
         let whole = Self::map(bytes + HUGE_BYTES)?;
         let address = whole.start.as_ptr() as usize;
@@ -70,7 +73,7 @@ impl<W: Word> Memory<W> {
         // SAFETY: inside the mapping, since one huge page more was mapped than is kept.
         let start = unsafe { whole.start.cast::<u8>().add(before) };
         let behind = whole.bytes - before - bytes;
-        // SAFETY: whole pages at both ends of our own mapping, whose address is not known elsewhere; the pages between stay.
+        // SAFETY: whole pages at both ends of our own mapping, with an address not known elsewhere; the pages between stay.
         unsafe {
             if before > 0 {
                 libc::munmap(whole.start.as_ptr().cast(), before);
@@ -130,7 +133,8 @@ impl<W: Word> Memory<W> {
     /// Returns the nodes of its pages, each with a count of pages, from a sample of at most `most_pages` evenly spaced pages: move_pages(2)
     /// without target nodes. Untouched pages are on no node.
     ///
-    /// # Errors EPERM if the call is forbidden, as in many containers; ENOSYS if the kernel was built without NUMA.
+    /// # Errors
+    /// EPERM if the call is forbidden, as in many containers; ENOSYS if the kernel was built without NUMA.
     pub fn nodes(&self, most_pages: usize) -> io::Result<BTreeMap<u32, usize>> {
         let distance = (self.bytes / most_pages.max(1)).next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
         // SAFETY: inside the mapping.
@@ -190,7 +194,8 @@ impl<W: Word> Memory<W> {
 
     /// Returns the first word of a line.
     ///
-    /// # Panics If the index is not below [`Memory::lines`].
+    /// # Panics
+    /// If the index is not below [`Memory::lines`].
     pub fn line(&self, index: usize) -> &W {
         &self.words()[index * (LINE_BYTES / size_of::<W>())]
     }

@@ -72,7 +72,8 @@ impl Policy {
 
     /// Returns the policy of the calling thread: get_mempolicy(2).
     ///
-    /// # Errors ENOSYS if the kernel was built without NUMA.
+    /// # Errors
+    /// ENOSYS if the kernel was built without NUMA.
     pub fn current() -> io::Result<Self> {
         let (mode, nodes) = get(0)?;
         Ok(Self { mode, nodes })
@@ -80,8 +81,9 @@ impl Policy {
 
     /// Makes this the policy of the calling thread: set_mempolicy(2).
     ///
-    /// # Errors EINVAL if the kernel does not know the policy, or none of its nodes has memory and is allowed; ENOSYS if the kernel was
-    /// built without NUMA.
+    /// # Errors
+    /// EINVAL if the kernel does not know the policy, or none of its nodes has memory and is allowed; ENOSYS if the kernel was built
+    /// without NUMA.
     pub fn set_current(&self) -> io::Result<()> {
         self.prepared()()
     }
@@ -99,7 +101,8 @@ impl Policy {
 
     /// Checks that the kernel accepts it, on a thread that ends.
     ///
-    /// # Errors As [`Policy::set_current`].
+    /// # Errors
+    /// As [`Policy::set_current`].
     pub fn check(&self) -> io::Result<()> {
         let set = self.prepared();
         std::thread::spawn(set).join().unwrap_or_else(|_| Err(io::Error::other("its thread ended too early")))
@@ -119,7 +122,8 @@ pub fn weights(nodes: &[u32]) -> Option<Vec<u32>> {
 
 /// Returns the nodes, by the system's numbers, that this process may take memory from.
 ///
-/// # Errors ENOSYS if the kernel was built without NUMA.
+/// # Errors
+/// ENOSYS if the kernel was built without NUMA.
 pub fn allowed_nodes() -> io::Result<Vec<u32>> {
     get(MPOL_F_MEMS_ALLOWED).map(|(_, nodes)| nodes)
 }
@@ -154,7 +158,8 @@ fn get(flags: i32) -> io::Result<(i32, Vec<u32>)> {
 
 /// Binds whole untouched pages to one node: mbind(2) with MPOL_BIND.
 ///
-/// # Errors A described reason for each error of mbind(2).
+/// # Errors
+/// A described reason for each error of mbind(2).
 pub(super) fn bind(start: NonNull<u8>, bytes: usize, node: u32) -> io::Result<()> {
     // No kernel takes a mask longer than a page.
     if node >= 1 << 15 {
@@ -199,7 +204,8 @@ fn missing(nodes: &Path, node: u32) -> String {
 
 /// Returns the node of the page at an address; touches the page if it is untouched.
 ///
-/// # Errors ENOSYS if the kernel was built without NUMA; EPERM in many containers.
+/// # Errors
+/// ENOSYS if the kernel was built without NUMA; EPERM in many containers.
 pub(super) fn node_of(address: NonNull<u8>) -> io::Result<u32> {
     let mut node = -1_i32;
     let (mask, flags) = (std::ptr::null_mut::<u64>(), MPOL_F_NODE | MPOL_F_ADDR);

@@ -17,7 +17,8 @@ impl std::fmt::Debug for OpenFiles {
 impl OpenFiles {
     /// Raises the soft limit to the hard one, getrlimit(2), and returns the old one. If raising fails the limit stays as it is.
     ///
-    /// # Errors The kernel's error; none is known.
+    /// # Errors
+    /// The kernel's error; none is known.
     pub fn raise() -> io::Result<Self> {
         // SAFETY: an all-zero limit is a valid one, and the kernel fills it.
         let before = unsafe {

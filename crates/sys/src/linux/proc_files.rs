@@ -1,4 +1,4 @@
-//! Files of /proc, each read in one call; those of one process through a handle of its folder, so that a reused number is noticed.
+//! Files of /proc, each read in one call; a process's files through a handle of its folder, so that a reused number is noticed.
 
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -13,7 +13,8 @@ const PIECE_BYTES: usize = 4 << 10;
 
 /// Reads a whole file.
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn read(path: &str) -> io::Result<Vec<u8>> {
     read_at_most(File::open(path)?, u64::MAX)
 }
@@ -25,21 +26,24 @@ pub struct ProcFolder(OwnedFd);
 impl ProcFolder {
     /// Opens a folder by its path.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn open(path: &str) -> io::Result<Self> {
         opened(libc::AT_FDCWD, path, libc::O_PATH | libc::O_DIRECTORY).map(Self)
     }
 
     /// Reads at most `most_bytes` of a file in it, by its relative path.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn read(&self, path: &str, most_bytes: u64) -> io::Result<Vec<u8>> {
         read_at_most(opened(self.0.as_raw_fd(), path, libc::O_RDONLY)?.into(), most_bytes)
     }
 
     /// Returns the target of a link in it, as the kernel writes it, with its device and inode.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn followed(&self, name: &str) -> io::Result<(PathBuf, u64, u64)> {
         let name = CString::new(name)?;
         let mut path = [0_u8; libc::PATH_MAX as usize];

@@ -35,7 +35,8 @@ impl Stat {
 
     /// Reads the kernel's facts about a process or thread; `None` if there is none.
     ///
-    /// # Errors If /proc is not the kernel's own.
+    /// # Errors
+    /// If /proc is not the kernel's own.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
         // Its own line among the threads. For the process's line the kernel adds up the times of all threads, which takes seconds for
         // thousands.
@@ -53,7 +54,8 @@ impl Stat {
 impl Process {
     /// Returns the calling process.
     ///
-    /// # Errors If /proc is not the kernel's own.
+    /// # Errors
+    /// If /proc is not the kernel's own.
     pub fn this() -> io::Result<Self> {
         let id = std::process::id();
         let stat = Stat::of(id)?.ok_or_else(|| io::Error::other(format!("/proc has no process {id}")))?;
@@ -71,7 +73,8 @@ impl Process {
     /// Its identity is checked right before and right after, since no system call does both. If another thread was given its number in the
     /// microseconds between, that thread gets its old mask back.
     ///
-    /// # Errors ESRCH if it has ended ([`affinity::has_ended`]); the kernel's error.
+    /// # Errors
+    /// ESRCH if it has ended ([`affinity::has_ended`]); the kernel's error.
     pub fn restrict(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
         let gone = || io::Error::from_raw_os_error(libc::ESRCH);
         if !self.is_alive() {
@@ -89,7 +92,8 @@ impl Process {
 
 /// Returns the process of a thread; `None` if there is no such thread.
 ///
-/// # Errors If /proc is not the kernel's own.
+/// # Errors
+/// If /proc is not the kernel's own.
 pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
     let status = match proc_files::read(&format!("/proc/{thread}/status")) {
         Err(error) if is_gone(&error) => return Ok(None),
@@ -127,7 +131,8 @@ pub fn others_called(name: &str) -> Vec<(u32, u32)> {
 
 /// Returns the kernel's random name of the running boot.
 ///
-/// # Errors If /proc is not the kernel's own.
+/// # Errors
+/// If /proc is not the kernel's own.
 pub fn boot_id() -> io::Result<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned())
 }
@@ -164,7 +169,7 @@ pub fn is_root() -> bool {
     effective_user() == 0
 }
 
-/// Returns the user whose rights this process has; 0 is root.
+/// Returns the effective user of this process; 0 is root.
 pub fn effective_user() -> u32 {
     // SAFETY: takes no arguments, touches no memory of ours, and cannot fail.
     unsafe { libc::geteuid() }

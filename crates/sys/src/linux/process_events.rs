@@ -57,7 +57,6 @@ pub struct ProcessEvents {
 struct LossDetector {
     /// Number of messages that the kernel had dropped for this socket.
     dropped: u32,
-    /// The number of the last message of each cpu.
     last_sequence: BTreeMap<u32, u32>,
     has_gap: bool,
 }
@@ -69,7 +68,7 @@ impl LossDetector {
         self.has_gap |= last.is_some_and(|last| last.wrapping_add(1) != sequence);
     }
 
-    /// Returns true if events were lost; `dropped` is the kernel's count of dropped messages so far, if it has one.
+    /// Returns true if events were lost; `dropped` is the kernel's present count of dropped messages, if it has one.
     fn has_lost(&mut self, dropped: Option<u32>) -> bool {
         let dropped = dropped.unwrap_or(self.dropped);
         let has_dropped = std::mem::replace(&mut self.dropped, dropped) != dropped;
@@ -80,7 +79,8 @@ impl LossDetector {
 impl ProcessEvents {
     /// Subscribes to the events of all processes from now on.
     ///
-    /// # Errors The gap that says why the kernel refuses. The caller can then scan all processes periodically.
+    /// # Errors
+    /// The gap that says why the kernel refuses. The caller can then scan all processes periodically.
     pub fn open(kinds: &[Kind]) -> Result<Self, Gap> {
         let mask = |kind: &Kind| match kind {
             Kind::Fork => FORK,
@@ -107,7 +107,8 @@ impl ProcessEvents {
     /// Waits for events, at most `patience`, and appends them in the order in which the kernel reported them. If events were lost,
     /// [`ProcessEvent::Lost`] follows them, once for all that were lost before.
     ///
-    /// # Errors The kernel's error; none is known.
+    /// # Errors
+    /// The kernel's error; none is known.
     pub fn wait(&mut self, patience: Duration, into: &mut Vec<ProcessEvent>) -> io::Result<()> {
         if !self.has_more(patience)? {
             return Ok(());

@@ -28,7 +28,8 @@ pub fn all() -> Vec<u32> {
 impl Facts {
     /// Reads the facts about a process; `None` if there is none, or it has ended.
     ///
-    /// # Errors If /proc is not the kernel's own, or hides this process.
+    /// # Errors
+    /// If /proc is not the kernel's own, or hides this process.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
         match ProcFolder::open(&format!("/proc/{id}")).and_then(|folder| in_folder(id, &folder)) {
             Err(error) if is_gone(&error) => Ok(None),

@@ -9,7 +9,7 @@ use corewise_machine::worth::Ticks;
 
 /// Size of a read; the file is not read beyond the lines of the cpus.
 const PIECE_BYTES: usize = 64 << 10;
-/// Number of cpus whose throttle counts are read at a time: each is a file of its own.
+/// Number of throttle counts that are read at a time: each is a file of its own.
 const THROTTLES: u32 = 16;
 
 /// A reader that keeps its file open and reuses its memory.
@@ -25,14 +25,16 @@ pub struct ProcessorTime {
 impl ProcessorTime {
     /// Opens /proc/stat.
     ///
-    /// # Errors If it cannot be read.
+    /// # Errors
+    /// If it cannot be read.
     pub fn open() -> io::Result<Self> {
         Self::in_folder(Path::new("/proc"))
     }
 
     /// Opens the file of that name in a folder of the form of /proc.
     ///
-    /// # Errors If it cannot be read.
+    /// # Errors
+    /// If it cannot be read.
     pub fn in_folder(proc: &Path) -> io::Result<Self> {
         File::open(proc.join("stat")).map(Self::of_file)
     }
@@ -42,9 +44,10 @@ impl ProcessorTime {
         Self { file, bytes: Vec::new(), ticks: Vec::new(), throttled: Vec::new(), next: 0 }
     }
 
-    /// Returns the counters of each cpu by its number; `None` for one that is offline.
+    /// Returns the counters of each cpu by its number; `None` for an offline cpu.
     ///
-    /// # Errors The kernel's error.
+    /// # Errors
+    /// The kernel's error.
     pub fn read(&mut self) -> io::Result<&[Option<Ticks>]> {
         let mut length = 0;
         loop {
@@ -59,8 +62,8 @@ impl ProcessorTime {
         Ok(&self.ticks)
     }
 
-    /// Returns the counters that were read last, and the throttle counts since boot, as far as known: each call reads those of a few cpus
-    /// (/sys/devices/system/cpu/cpuN/thermal_throttle/core_throttle_count, x86 only).
+    /// Returns the counters that were read last, and the throttle counts since boot, as far as known: each call reads the counts of a few
+    /// cpus (/sys/devices/system/cpu/cpuN/thermal_throttle/core_throttle_count, x86 only).
     pub fn counters(&mut self) -> (&[Option<Ticks>], &[Option<u32>]) {
         let cpus = self.ticks.len() as u32;
         self.throttled.resize(cpus as usize, None);

@@ -5,7 +5,8 @@ use std::io;
 /// Lets the calling thread run before all threads of the default class: SCHED_FIFO at the lowest priority (sched(7)). Its new threads do
 /// not inherit it.
 ///
-/// # Errors If this user may not (CAP_SYS_NICE, or RLIMIT_RTPRIO of 1).
+/// # Errors
+/// If this user may not (CAP_SYS_NICE, or RLIMIT_RTPRIO of 1).
 pub fn run_first() -> io::Result<()> {
     set(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)
 }
@@ -13,7 +14,8 @@ pub fn run_first() -> io::Result<()> {
 /// Returns a thread of this process to the default class: SCHED_OTHER. Its new threads still do not inherit the class, since clearing that
 /// flag takes CAP_SYS_NICE.
 ///
-/// # Errors If the thread has ended.
+/// # Errors
+/// If the thread has ended.
 pub fn run_as_others(thread: u32) -> io::Result<()> {
     set(thread, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
 }

@@ -9,7 +9,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// Sends a state, such as `READY=1`, to the socket in `NOTIFY_SOCKET`: a path, or `@` and a name without a file.
 ///
-/// # Errors The system's error: no listener, or it is no socket.
+/// # Errors
+/// The system's error: no listener, or it is no socket.
 pub fn notify(socket: &OsStr, state: &str) -> io::Result<()> {
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,

@@ -21,7 +21,8 @@ unsafe impl Sync for SharedWords {}
 impl SharedWords {
     /// Maps `words` words of a file that is at least as long. A mapping for reading faults if words are stored, or the file is cut.
     ///
-    /// # Errors If the file is shorter; errors of the kernel.
+    /// # Errors
+    /// If the file is shorter; errors of the kernel.
     pub fn of_file(file: &File, words: usize, writes: bool) -> io::Result<Self> {
         let bytes = words * size_of::<AtomicU64>();
         if words == 0 || file.metadata()?.len() < bytes as u64 {

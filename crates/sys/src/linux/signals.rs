@@ -27,8 +27,8 @@ const OWN: [i32; 8] = [
 /// True if SIGPIPE was ignored when this program was started.
 static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Reads the disposition of SIGPIPE as a constructor, like those of C programs: Rust ignores SIGPIPE before `main` without recording the
-/// old disposition, and a command that replaces this program should inherit it.
+/// Reads the disposition of SIGPIPE as a constructor, as in C programs: Rust ignores SIGPIPE before `main` without recording the old
+/// disposition, and a command that replaces this program should inherit it.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK_UP_PIPE: extern "C" fn() = {
@@ -109,7 +109,7 @@ pub(super) fn ignore(signal: i32, ignored: bool) {
     unsafe { libc::signal(signal, action) };
 }
 
-/// Blocks all signals of the calling thread except those of its own faults; restored on drop.
+/// Blocks all signals of the calling thread except for its own faults; restored on drop.
 #[derive(Debug)]
 pub struct Held {
     held: Set,
@@ -136,9 +136,10 @@ impl Set {
 }
 
 impl Held {
-    /// Blocks signals, in a program whose only thread is the calling one.
+    /// Blocks signals, in a program with the calling thread only.
     ///
-    /// # Errors The system's error; none is known.
+    /// # Errors
+    /// The system's error; none is known.
     pub fn new() -> io::Result<Self> {
         let child_was_ignored = is_ignored(libc::SIGCHLD);
         // If SIGCHLD is ignored, the kernel discards ended children with their status.
@@ -256,7 +257,7 @@ pub fn send(child: u32, signal: i32) {
     }
 }
 
-/// Sends a signal to any process, whose number may have been reused. It uses a handle that is opened before its start time is checked,
+/// Sends a signal to any process; its number may have been reused. It uses a handle that is opened before its start time is checked,
 /// pidfd_send_signal(2); before Linux 5.3 its number, right after that check.
 pub fn send_to(process: &Process, signal: i32) {
     let handle = handle_of(process.id);

@@ -40,7 +40,8 @@ pub fn replace_in(_: &mut Command, _: Manner<'_>) -> io::Error {
 /// Starts a command as a child of the same process group, with the affinity and memory policy of the calling thread and with the signals
 /// that this program found. Returns its number.
 ///
-/// # Errors Those of execve(2): the command does not exist or may not be executed. Or no process can be made.
+/// # Errors
+/// Those of execve(2): the command does not exist or may not be executed. Or no process can be made.
 pub fn start(command: &mut Command, held: &Held) -> io::Result<u32> {
     let (before, pipe, child) = (held.before(), pipe_was_ignored(), held.child_was_ignored());
     let give_back = move || {

@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// A bit for each of the files 0 to 2 that was closed. It is set by a constructor, like those of C programs, since Rust opens /dev/null in
-/// their place before `main`.
+/// A bit for each of the files 0 to 2 that was closed. It is set by a constructor, as in C programs, since Rust opens /dev/null in their
+/// place before `main`.
 static WERE_CLOSED: AtomicU8 = AtomicU8::new(0);
 
 #[used]
@@ -27,7 +27,8 @@ pub fn output_was_closed() -> bool {
 
 /// Waits at most `patience` for input on the terminal that is standard input. Returns true if there is some; `None` if it is no terminal.
 ///
-/// # Errors [`io::ErrorKind::UnexpectedEof`] if the terminal is gone; the kernel's error.
+/// # Errors
+/// [`io::ErrorKind::UnexpectedEof`] if the terminal is gone; the kernel's error.
 pub fn wait_for_input(patience: Duration) -> io::Result<Option<bool>> {
     if !io::stdin().is_terminal() {
         return Ok(None);

@@ -27,7 +27,8 @@ impl ThreadMoment {
     /// Reads the calling thread's counters: getrusage(2) with RUSAGE_THREAD, and CLOCK_THREAD_CPUTIME_ID. The clock leaves out time that a
     /// hypervisor stole if the kernel accounts for it (CONFIG_PARAVIRT_TIME_ACCOUNTING).
     ///
-    /// # Errors The kernel's error; none is known.
+    /// # Errors
+    /// The kernel's error; none is known.
     pub fn now() -> io::Result<Self> {
         let usage = usage()?;
         let duration = |time: libc::timeval| {
@@ -58,7 +59,7 @@ impl ThreadMoment {
 }
 
 impl Glance {
-    /// Reads the calling thread's counters; zero for those that the kernel refuses. Does not allocate.
+    /// Reads the calling thread's counters; zero for any that the kernel refuses. Does not allocate.
     pub fn now() -> Self {
         let cpu_time_ns = cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).map_or(0, |time| time.as_nanos() as u64);
         Self { cpu_time_ns, involuntary_switches: Switches::now().involuntary }
@@ -112,14 +113,15 @@ pub fn monotonic_ns() -> u64 {
     cpu_time(libc::CLOCK_MONOTONIC).map_or(0, |time| time.as_nanos() as u64)
 }
 
-/// Returns the cpu time that all threads of this process have used so far: CLOCK_PROCESS_CPUTIME_ID.
+/// Returns the cpu time used by all threads of this process: CLOCK_PROCESS_CPUTIME_ID.
 ///
-/// # Errors The kernel's error; none is known.
+/// # Errors
+/// The kernel's error; none is known.
 pub fn process_cpu_time() -> io::Result<Duration> {
     cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// Returns the cpu time that the calling thread has used so far: CLOCK_THREAD_CPUTIME_ID.
+/// Returns the cpu time used by the calling thread: CLOCK_THREAD_CPUTIME_ID.
 #[cfg(feature = "events")]
 pub(super) fn thread_cpu_time() -> Duration {
     cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
@@ -128,7 +130,8 @@ pub(super) fn thread_cpu_time() -> Duration {
 /// Waits for a child to end. Returns its status and its peak memory in bytes, by wait4(2). Children that it waited for are included. A
 /// child has its parent's memory until it executes a program, so the peak is at least ours.
 ///
-/// # Errors If the child was waited for before.
+/// # Errors
+/// If the child was waited for before.
 pub fn wait_with_peak_memory_bytes(child: Child) -> io::Result<(ExitStatus, u64)> {
     let number = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     loop {

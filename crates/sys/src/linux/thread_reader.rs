@@ -29,7 +29,6 @@ pub struct ThreadReader {
     is_live: bool,
     threads: Vec<Thread>,
     is_listed: bool,
-    /// Number of looks so far.
     looks: usize,
     /// True if files stay open; false if this process may not have as many.
     keeps: bool,
@@ -40,7 +39,6 @@ struct Thread {
     number: u32,
     stat: Kept,
     schedstat: Kept,
-    /// The last result.
     last: Option<ThreadLook>,
 }
 

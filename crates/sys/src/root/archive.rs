@@ -74,7 +74,6 @@ fn plainly(error: &io::Error) -> &'static str {
 
 const CUT_OFF: &str = "the archive is cut off";
 
-/// Result of reading an archive.
 enum Found {
     Machine(Files),
     None(&'static str),

@@ -26,7 +26,6 @@ pub fn called(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, called)| *called)
 }
 
-/// Hyper-V's name.
 const HYPER_V: &str = "Microsoft Hv";
 
 /// Returns the name that this machine's hypervisor reports, if it is a known one.
@@ -44,7 +43,7 @@ pub fn name() -> Option<String> {
 const FEATURES: u32 = 0x4000_0003;
 const CPU_MANAGEMENT: u32 = 1 << 12;
 
-/// The first known name of those that are told at the two places.
+/// Returns the first known name at the two places.
 fn named(told_at: impl Fn(u32) -> Option<[u32; 3]>) -> Option<String> {
     const PLACES: [u32; 2] = [0x4000_0100, 0x4000_0000];
     let text = |registers: [u32; 3]| String::from_utf8(registers.into_iter().flat_map(u32::to_le_bytes).collect()).ok();
@@ -53,12 +52,12 @@ fn named(told_at: impl Fn(u32) -> Option<[u32; 3]>) -> Option<String> {
     name.filter(|name| name != HYPER_V || told_at(FEATURES).is_none_or(|[rights, ..]| rights & CPU_MANAGEMENT == 0))
 }
 
-/// EBX, ECX and EDX of a leaf, where this is a guest.
+/// Returns EBX, ECX and EDX of a leaf; `None` if this is no guest.
 #[cfg(target_arch = "x86_64")]
 fn told_at(leaf: u32) -> Option<[u32; 3]> {
     use std::arch::x86_64::__cpuid;
     const GUEST: u32 = 1 << 31;
-    // SAFETY: every x86-64 processor has CPUID and its leaf 1; a leaf that it lacks gives values that mean nothing.
+    // SAFETY: every x86-64 processor has CPUID and its leaf 1; a missing leaf gives meaningless values.
     #[allow(unused_unsafe, reason = "newer toolchains make it a safe function")]
     let (is_guest, told) = unsafe { (__cpuid(1).ecx & GUEST != 0, __cpuid(leaf)) };
     is_guest.then_some([told.ebx, told.ecx, told.edx])

@@ -109,7 +109,7 @@ const KNOWN: &[Known] = &[
     known("syscalls/sys_enter_sched_setaffinity", Interest::Affinities, &["pid"], Kind::AffinityAsked),
 ];
 
-/// Interests whose tracepoints contain addresses of functions, to be resolved to names.
+/// Interests in tracepoints with addresses of functions, which are resolved to names.
 const NAMED: [Interest; 3] = [Interest::Interrupts, Interest::Functions, Interest::Senders];
 
 /// Groups of interchangeable tracepoints: an interest is served if one of each of its groups exists.
@@ -226,7 +226,7 @@ impl Decoder {
     }
 }
 
-/// Returns true if sched_switch reports the leaving task as running: no bit below TASK_REPORT_MAX is set, whose own bit means that it was
+/// Returns true if sched_switch reports the leaving task as running: no bit below TASK_REPORT_MAX is set; that bit itself means that it was
 /// preempted (include/trace/events/sched.h).
 const fn is_runnable(state: u64) -> bool {
     state & 0xff == 0

@@ -8,7 +8,6 @@ pub struct Format {
     fields: Vec<Field>,
 }
 
-/// A field of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Field {
     name: String,

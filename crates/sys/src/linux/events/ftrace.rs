@@ -38,7 +38,6 @@ pub struct Instance {
     name: String,
     page_bytes: usize,
     buffer_kib: usize,
-    /// Interests that its tracepoints serve.
     interests: Vec<Interest>,
     paths: Vec<&'static str>,
     recorded: Arc<Recorded>,
@@ -101,7 +100,7 @@ impl Instance {
         outcome
     }
 
-    /// Opens the pages of a cpu from now on. All streams share the records; only those that serve some interests are read.
+    /// Opens the pages of a cpu from now on. All streams share the records; only records that serve some interests are read.
     pub fn pages_of(&self, cpu: u32, catalogue: &Catalogue, interests: &[Interest]) -> io::Result<CpuPages> {
         let path = self.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
@@ -139,7 +138,6 @@ impl Drop for Instance {
 /// Cpus that an instance records: only those being read. Events on others would fill their buffers, and cost them time.
 #[derive(Debug)]
 struct Recorded {
-    /// The kernel's file.
     mask: PathBuf,
     /// Number of streams that read each cpu.
     streams: Mutex<BTreeMap<u32, usize>>,
@@ -174,14 +172,14 @@ impl Drop for CpuPages {
     }
 }
 
-/// Removes the instances whose corewise no longer runs; returns their number. For those of another namespace this is unknown, but the
+/// Removes the instances of corewise processes that no longer run; returns their number. For another namespace this is unknown, but the
 /// kernel removes none that is held.
 pub fn remove_left(tracefs: &Tracefs) -> usize {
     let is_left = |owner: &Owner| !owner.is_of_this_space() || !owner.process.is_alive();
     instances(tracefs).filter(|(name, owner)| is_left(owner) && remove(tracefs, name).is_ok()).count()
 }
 
-/// Returns the names of the instances whose corewise, of this process namespace, no longer runs.
+/// Returns the names of the instances of corewise processes of this process namespace that no longer run.
 pub fn left(tracefs: &Tracefs) -> impl Iterator<Item = String> {
     instances(tracefs).filter(|(_, owner)| owner.is_of_this_space() && !owner.process.is_alive()).map(|(name, _)| name)
 }
@@ -241,7 +239,7 @@ pub struct CpuPages {
 }
 
 impl CpuPages {
-    /// Discards the records so far.
+    /// Discards the collected records.
     fn skip(&mut self) {
         let _ = (0..self.most_pages).find(|_| !self.file.read(&mut self.page).is_ok_and(|length| length > 0));
         self.lost = self.overrun();

@@ -13,7 +13,7 @@ use super::super::thread::own_number;
 use super::decode::Catalogue;
 use crate::values::events::{Drained, Interest};
 
-/// Smallest ring for a user who may not lock more memory, in bytes.
+/// Smallest ring for a user that may not lock more memory, in bytes.
 const SMALLEST_BYTES: usize = 1 << 16;
 /// Time until the next record on any cpu that is not idle.
 const UNTIL_NEXT_RECORD: Duration = Duration::from_millis(5);

@@ -23,7 +23,8 @@ impl Tracefs {
     /// Finds tracefs. If it is not mounted, makes a detached mount that changes nothing on the machine (fsopen(2), fsmount(2)) and ends
     /// with this value.
     ///
-    /// # Errors The gap that says why there is none.
+    /// # Errors
+    /// The gap that says why there is none.
     pub fn open() -> Result<Self, Gap> {
         let mut refused = None;
         for place in PLACES {
@@ -70,7 +71,7 @@ fn mount() -> io::Result<OwnedFd> {
     const FSCONFIG_CMD_CREATE: libc::c_long = 6;
     const FSMOUNT_CLOEXEC: libc::c_long = 1;
     let name = CString::new("tracefs").expect("it holds no zero");
-    // SAFETY: the arguments are those of fsopen(2); the name outlives the call.
+    // SAFETY: the arguments are as in fsopen(2); the name outlives the call.
     let context = owned(unsafe { libc::syscall(libc::SYS_fsopen, name.as_ptr(), FSOPEN_CLOEXEC) })?;
     let none = std::ptr::null::<libc::c_void>();
     // SAFETY: FSCONFIG_CMD_CREATE takes neither key nor value.
@@ -78,7 +79,7 @@ fn mount() -> io::Result<OwnedFd> {
     if made != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the arguments are those of fsmount(2), without attributes.
+    // SAFETY: the arguments are as in fsmount(2), without attributes.
     owned(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), FSMOUNT_CLOEXEC, 0) })
 }
 

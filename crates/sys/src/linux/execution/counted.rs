@@ -5,8 +5,8 @@ use perf_event::{Builder, Counter};
 
 /// Counters of the process that the calling thread starts next.
 ///
-/// They are opened on the calling thread, where they stay off, and are inherited by its child, where execve(2) switches them on. Counts of
-/// the child and its descendants are added when those end.
+/// They are opened on the calling thread, but stay off there, and are inherited by its child, in which execve(2) switches them on. Counts
+/// of the child and its descendants are added when those end.
 pub struct Counters {
     cycles: Option<Counter>,
     computing_ns: Option<Counter>,

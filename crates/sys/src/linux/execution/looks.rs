@@ -11,7 +11,7 @@ use crate::values::task::Process;
 
 /// Looks at the threads of a command and of its descendants.
 pub struct Looks {
-    /// The observations so far.
+    /// The collected observations.
     pub observed: Observed,
     given: CpuSet,
 }

@@ -14,7 +14,7 @@ const MOST_READS: u32 = 16;
 pub struct Output {
     reader: PipeReader,
     buffer: Vec<u8>,
-    /// First and last bytes of the output so far.
+    /// First and last bytes of the output read.
     pub written: Written,
     /// True if all writers have closed it.
     pub has_ended: bool,

@@ -49,7 +49,7 @@ impl Drop for SharedTime {
 #[derive(Clone, Copy)]
 pub struct TimeWriter(*mut AtomicU64);
 
-// SAFETY: it is used only after fork(2), in the child, whose mapping is never unmapped.
+// SAFETY: it is used only after fork(2), in the child, which never unmaps its mapping.
 unsafe impl Send for TimeWriter {}
 // SAFETY: as above; the value is atomic.
 unsafe impl Sync for TimeWriter {}

@@ -66,7 +66,8 @@ impl Supervisor {
     /// Starts a command below a supervisor, in a process group of its own. `last` runs in the command's process before it is executed, with
     /// the number of its parent; it may only make system calls.
     ///
-    /// # Errors If no process can be made, or the command cannot be executed.
+    /// # Errors
+    /// If no process can be made, or the command cannot be executed.
     pub fn start(
         mut command: Command,
         last: impl Fn(u32) -> io::Result<()> + Send + Sync + 'static,

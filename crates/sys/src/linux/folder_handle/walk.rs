@@ -25,7 +25,7 @@ pub struct PathWalk {
     /// The remaining names, the last first.
     pub left: Vec<OsString>,
     links: u32,
-    /// Why others may replace the present folder.
+    /// Reason why others may replace the present folder.
     strangers: Option<String>,
 }
 
@@ -106,7 +106,8 @@ impl PathWalk {
 
 /// Returns why others may replace an open folder, judging by the folders above it; `path` names them in messages.
 ///
-/// # Errors The kernel's error.
+/// # Errors
+/// The kernel's error.
 pub fn strangers_above(folder: &FolderHandle, path: &Path) -> io::Result<Option<String>> {
     let mut below = identity_of(&folder.0)?;
     let mut above = folder.at(OsStr::new(".."), libc::O_PATH, 0);
@@ -133,7 +134,6 @@ fn steps(path: &Path) -> Vec<OsString> {
     names.collect()
 }
 
-/// Reads the target of an open link.
 fn target(link: &File) -> io::Result<PathBuf> {
     let mut bytes = vec![0; libc::PATH_MAX as usize];
     // SAFETY: the kernel writes at most `bytes.len()` bytes; the name is empty, so the open link itself is read.
