@@ -1,5 +1,5 @@
-//! `cargo xtask compare-hyperfine`: a command against itself, with `corewise try` and with hyperfine, in turn. Whoever says that
-//! one of the two is faster is wrong.
+//! `cargo xtask compare-hyperfine`: compares a command with itself, by `corewise try` and by hyperfine, in turn. A claim that one of the
+//! two is faster is wrong.
 
 use std::process::Command;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use xtask::{cargo, done, output, root};
 
-/// From this ratio on a reviewer draws an arrow.
+/// Ratio from which a reviewer would claim a difference.
 const ARROW: f64 = 1.03;
-/// The means differ at 5 % beyond this normal deviate.
+/// Normal deviate beyond which the means differ at 5 %.
 const SIGNIFICANT: f64 = 1.96;
 
-/// Makes so many sessions with each tool, hyperfine with as many runs as corewise made, and prints what each said; false
-/// where corewise found a winner.
+/// Runs `sessions` sessions with each tool, hyperfine with as many runs as corewise made, and prints the results; returns false if corewise
+/// found a winner.
 pub fn run(file: &str, sessions: usize) -> Result<bool> {
     done(cargo().args(["build", "--release", "--package", "corewise"]))?;
     println!("| session | corewise: runs | says | interval, % | hyperfine: ratio of the means | ± | Welch's deviate |");
@@ -45,7 +45,7 @@ struct Ours {
 fn corewise(file: &str) -> Result<Ours> {
     let mut command = Command::new(root().join("target/release/corewise"));
     command.args(["try", "--no-store", "--json", "--on", "os", "--on", "os", "--budget", "1m", "--"]);
-    // The exit status tells the verdict, too; what is printed is all that counts.
+    // The exit status repeats the verdict; only the printed document counts.
     let printed = command.args(["sha256sum", file]).output().context("corewise cannot be started")?;
     let document: Value = serde_json::from_slice(&printed.stdout)
         .with_context(|| format!("corewise try: {}", String::from_utf8_lossy(&printed.stderr)))?;
@@ -60,7 +60,7 @@ fn corewise(file: &str) -> Result<Ours> {
 }
 
 struct Theirs {
-    /// The slower mean by the faster one.
+    /// Ratio of the slower mean to the faster one.
     ratio: f64,
     /// The standard deviation that hyperfine prints beside it.
     deviation: f64,

@@ -1,5 +1,5 @@
-//! `cargo xtask compare-keep`: how soon and how surely `corewise keep run` places programs, what it costs, and what is left when it is killed,
-//! beside a bare listener and pollers of half a second and of a second, and beside another build of corewise.
+//! `cargo xtask compare-keep`: measures how soon and how surely `corewise keep run` places programs, its cost, and the state after it is
+//! killed. It runs beside a bare listener and pollers of half a second and of a second, and beside another build of corewise.
 
 mod actors;
 mod cost;
@@ -16,10 +16,10 @@ use corewise_sys::affinity;
 use keeper::Kind;
 use xtask::{cargo, done, number, root};
 
-/// What the chore's own processes are called by.
+/// Argument that marks the chore's own processes.
 const ACTOR: &str = "keep-actor";
 
-/// Does a part of the comparison, or all; false where something does not hold that must. `keep-actor` is for the chore's own processes.
+/// Runs a part of the comparison, or all; returns false if a bound is broken. `keep-actor` is for the chore's own processes.
 pub fn run(words: &[&str]) -> Result<bool> {
     match words {
         [ACTOR, words @ ..] => actors::act(words).map(|()| true),
@@ -46,9 +46,9 @@ fn parts(words: &[&str], other: Option<&Path>) -> Result<bool> {
 pub struct Stage {
     folder: PathBuf,
     corewise: PathBuf,
-    /// Another build that it is compared with.
+    /// Another build to compare with.
     other: Option<PathBuf>,
-    /// What this process may use, and of it the cpu that rules place programs on.
+    /// The cpus of this process, and one of them on which rules place programs.
     pub all: CpuSet,
     pub one: CpuSet,
 }
@@ -58,7 +58,7 @@ impl Stage {
         done(cargo().args(["build", "--release", "--package", "corewise"]))?;
         let all = affinity::current()?;
         let highest = all.highest().filter(|_| all.len() > 1).context("one cpu alone leaves nothing to compare")?;
-        // Memory, as where root's journals are: other files are a matter of the disk.
+        // In memory, like the folder of root's journals: on other file systems the disk would be measured.
         let folder = Path::new("/dev/shm").join(format!("corewise-compare-keep-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
@@ -69,7 +69,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// A program of the comparison's own by whose path rules match: this one under another name.
+    /// Makes a program with a path of its own for rules to match: a copy of this one.
     fn program(&self, name: &str) -> Result<PathBuf> {
         let program = self.path(name);
         let this = std::env::current_exe()?;
@@ -83,7 +83,7 @@ impl Stage {
         self.folder.join(name)
     }
 
-    /// What takes turns.
+    /// Returns the keepers that take turns.
     pub fn kinds(&self) -> Vec<Kind> {
         let other = self.other.iter().map(|_| Kind::Other);
         [Kind::Corewise]
@@ -93,7 +93,7 @@ impl Stage {
             .collect()
     }
 
-    /// `corewise` with journals and a runtime folder of its own.
+    /// Returns `corewise` with journals and a runtime folder of its own.
     pub fn corewise(&self, words: &[&str]) -> Command {
         self.by(&self.corewise, words)
     }
@@ -105,12 +105,12 @@ impl Stage {
         command
     }
 
-    /// `corewise keep` with the rules of the comparison.
+    /// Returns `corewise keep` with the rules of the comparison.
     pub fn keep(&self, words: &[&str]) -> Command {
         self.keep_by(&self.corewise, words)
     }
 
-    /// The same by the other build.
+    /// As [`Self::keep`], by the other build.
     pub fn keep_by_other(&self, words: &[&str]) -> Result<Command> {
         Ok(self.keep_by(self.other.as_ref().context("there is no other build")?, words))
     }
@@ -143,18 +143,18 @@ impl Drop for Stage {
     }
 }
 
-/// Where cargo builds.
+/// Returns cargo's build folder.
 fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// How busy the machine is: the load of the last minute, as the kernel counts it (proc_loadavg(5)).
+/// Returns the load average of the last minute (proc_loadavg(5)).
 pub fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// The value below which this part of the values lies.
+/// Returns the value below which this part of the values lies.
 pub fn quantile(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);

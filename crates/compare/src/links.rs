@@ -1,11 +1,10 @@
-//! `cargo xtask compare-links`: what a link costs by corewise and by other tools, quiet and busy, measured in turn; and how long each takes
+//! `cargo xtask compare-links`: cost of a link by corewise and by other tools, quiet and busy, measured in turn; and the time each takes
 //! for a pair.
 //!
-//! The tools come from the registry. `c2clat` there is a port that has no write mode (`-w`, compare-and-swap on one line)
-//! and measures two lines by load and store. The method and statistic of `-w` are had from `core-to-core-latency`, which
-//! swaps on one line: one sample of 100 round trips a run, and the least of many runs. `C2CLAT=PATH` names a c2clat built
-//! from its author's source, which has `-w`, and takes both their places. Channels are held against a plain loop over crossbeam-channel in turn
-//! (`channel_paired`, an example of the lab).
+//! The tools come from the registry. `c2clat` there is a port without the write mode (`-w`, compare-and-swap on one line); it measures two
+//! lines by load and store. `core-to-core-latency` provides the method and statistic of `-w`: it swaps on one line, with one sample of 100
+//! round trips a run, and the least of many runs. `C2CLAT=PATH` names a c2clat built from its author's source, which has `-w` and replaces
+//! both. Channels are compared in turn with a plain loop over crossbeam-channel (`channel_paired`, an example of the lab).
 
 use std::hint::black_box;
 use std::process::Command;
@@ -18,17 +17,17 @@ use anyhow::{Context, Result, bail};
 use xtask::{cargo, done, output, root};
 
 const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
-/// The examples of the lab that stand for corewise, and that hold its channels against a plain loop.
+/// The lab's examples that stand for corewise, and that compare its channels with a plain loop.
 const EXAMPLES: [&str; 3] = ["link_once", "link_interval", "channel_paired"];
-/// How many runs of one sample make one value of the least-of-many row.
+/// Number of runs of one sample for one value of the least-of-many row.
 const SHORT_RUNS: usize = 100;
 
-/// A way to have a number about the first two allowed cpus.
+/// A way to measure the first two allowed cpus.
 struct Tool {
     name: &'static str,
     unit: &'static str,
     measure: fn() -> Result<f64>,
-    /// The tool that its ratio is to.
+    /// The tool that its ratio refers to.
     reference: &'static str,
 }
 
@@ -41,7 +40,7 @@ const WRITE: &str = "c2clat -w, least";
 const STORE: &str = "c2clat (two lines), least";
 const DEFAULT: &str = "core-to-core-latency, its default";
 
-/// The tools that are here: `c2clat -w` only where the environment names it; what it is the reference of has another without it.
+/// Returns the available tools: `c2clat -w` only if the environment names it; tools that refer to it otherwise refer to another.
 fn tools() -> Vec<Tool> {
     let c2clat_source = std::env::var_os("C2CLAT").is_some();
     let one_line = if c2clat_source { WRITE } else { SHORT };
@@ -69,7 +68,7 @@ pub fn run(rounds: usize) -> Result<()> {
     let quiet = measure(rounds, "quiet")?;
     let busy = beside_two_busy_loops(|| measure(rounds, "busy"))?;
     print!("{}", table(&quiet, &busy));
-    // A channel has modes that last longer than a visit: its loop is visited in turn with it, many times.
+    // A channel has modes that last longer than a visit: the two loops alternate many times.
     print!("{}", output(&mut Command::new(root().join("target/release/examples/channel_paired")))?);
     Ok(())
 }
@@ -92,7 +91,7 @@ fn beside_two_busy_loops<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Each tool's values, one a round; the tools take turns, so that a change of the machine meets all of them.
+/// Returns each tool's values, one a round; the tools take turns, so that a change of the machine affects all of them.
 fn measure(rounds: usize, when: &str) -> Result<Vec<Vec<f64>>> {
     let tools = tools();
     let mut values = vec![Vec::new(); tools.len()];
@@ -118,14 +117,14 @@ fn binary(rival: &str) -> String {
     format!("target/rivals/bin/{rival}")
 }
 
-/// A number that an example prints, counted from 0.
+/// Returns a number that an example prints, counted from 0.
 fn example(name: &str, arguments: &[&str], place: usize) -> Result<f64> {
     let text = output(Command::new(root().join("target/release/examples").join(name)).args(arguments))?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     numbers.get(place).copied().with_context(|| format!("expected numbers, found \"{text}\""))
 }
 
-/// How long core-to-core-latency takes for one pair, less what it takes to start and to end.
+/// Returns the time of core-to-core-latency for one pair, without its start and end.
 fn core_to_core_latency_ms() -> Result<f64> {
     let took = |arguments: &[&str]| -> Result<f64> {
         let begun = Instant::now();
@@ -145,12 +144,12 @@ fn least_of_short_runs() -> Result<f64> {
 
 fn core_to_core_latency(arguments: &[&str]) -> Result<f64> {
     let mut command = Command::new(root().join(binary("core-to-core-latency")));
-    // Without a list it takes all cpus; two are enough, and the first two are what the others take first.
+    // Without a list it takes all cpus; two are enough, and the others take the first two.
     let cpus = first_two_cpus()?;
     first_number(&output(command.args(["--csv", "--cores", &cpus]).args(arguments))?)
 }
 
-/// The table's first row holds the first cpu's costs: to itself, then to the second.
+/// Runs c2clat. The table's first row holds the first cpu's costs: to itself, then to the second.
 fn c2clat(arguments: &[&str]) -> Result<f64> {
     let path = std::env::var("C2CLAT").map_or_else(|_| root().join(binary("c2clat")), |path| root().join(path));
     let text = output(Command::new(path).args(arguments))?;
@@ -158,7 +157,7 @@ fn c2clat(arguments: &[&str]) -> Result<f64> {
     first_number(row.split_whitespace().nth(2).context("c2clat measured fewer than two cpus")?)
 }
 
-/// "0,1": the first two cpus that this process may use, as the kernel tells.
+/// Returns "0,1": the first two cpus that this process may use.
 fn first_two_cpus() -> Result<String> {
     let status = std::fs::read_to_string("/proc/self/status").context("the allowed cpus are read from /proc")?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).context("no list of cpus")?;
@@ -176,14 +175,14 @@ fn two_of(list: &str) -> Vec<u32> {
     list.split(',').filter_map(range).flatten().take(2).collect()
 }
 
-/// The first number in a text such as ",\n57.3,".
+/// Returns the first number in a text such as ",\n57.3,".
 fn first_number(text: &str) -> Result<f64> {
     let mut numbers = text.split(|c: char| c.is_whitespace() || c == ',').filter_map(|word| word.parse().ok());
     numbers.next().with_context(|| format!("expected a number, found \"{text}\""))
 }
 
-/// Medians and ranges, and each tool against its reference of the same round: a virtual machine's cpus may be moved
-/// between near and far cores of the host from one round to the next, and only what was measured together can be compared.
+/// Formats medians and ranges, and each tool's ratio to its reference in the same round. A virtual machine's cpus may be moved between near
+/// and far cores of the host from one round to the next, so only values of one round can be compared.
 fn table(quiet: &[Vec<f64>], busy: &[Vec<f64>]) -> String {
     let tools = tools();
     let against = |values: &[Vec<f64>], tool: usize| {

@@ -1,6 +1,6 @@
-//! Measures corewise beside other tools, and its statistics by simulation; started by `cargo xtask`, whose usage names the chores.
+//! Measures corewise beside other tools, and its statistics by simulation; started by `cargo xtask`, which lists the chores in its usage.
 //!
-//! This is a crate of its own, so that nothing of it is compiled for the tests of a change.
+//! This is a separate crate, so that nothing of it is compiled for the tests of a change.
 #![forbid(unsafe_code)]
 
 mod hyperfine;
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does a chore; false where it was done and found something wrong.
+/// Runs a chore; returns false if it ran and found a defect.
 fn compare(words: &[&str]) -> Result<bool> {
     match words {
         ["bench-loop"] => example("corewise-lab", "loop_cost", &[]),

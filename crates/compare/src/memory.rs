@@ -1,7 +1,7 @@
-//! `cargo xtask compare-memory`: latency and bandwidth by corewise's probe, by a second program in C, and by likwid-bench,
-//! measured in turn, first quiet and then beside two busy loops.
+//! `cargo xtask compare-memory`: latency and bandwidth by corewise's probe, by a second program in C, and by likwid-bench, measured in
+//! turn, first quiet and then beside two busy loops.
 //!
-//! likwid-bench is in Debian's package `likwid`; it takes the system's usual pages, so it is compared with streams in small pages.
+//! likwid-bench is in Debian's package `likwid`; it takes the system's default pages, so it is compared with streams in small pages.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,16 +20,16 @@ use corewise_sys::memory::{Memory, PageSize};
 
 use xtask::output;
 
-/// A second program for the same numbers.
+/// The second program, compiled here.
 const SECOND: &str = "target/compare-memory-second";
-/// A visit, as a map of memory has them.
+/// Length of a visit, as in maps of memory.
 const VISIT: Duration = Duration::from_millis(25);
-/// The working sets that are compared.
+/// The compared working sets.
 const SETS: [u64; 8] = [16 << 10, 32 << 10, 128 << 10, 512 << 10, 1 << 20, 8 << 20, 64 << 20, 256 << 20];
-/// The buffer that streams and latencies of memory are compared on: as large as likwid-bench's examples.
+/// Buffer for streams and latencies of memory: as large as likwid-bench's examples.
 const BUFFER_BYTES: u64 = 512_000_000;
 
-/// Something to measure, by each tool that can.
+/// A quantity to measure, by each tool that can.
 struct Measure {
     name: String,
     corewise: Box<dyn FnMut() -> Result<f64>>,
@@ -37,7 +37,7 @@ struct Measure {
     likwid: Option<&'static str>,
 }
 
-/// Measures everything with every tool in turn, so many times, and prints medians, ranges and ratios within rounds.
+/// Measures everything with every tool in turn, `rounds` times, and prints medians, ranges and ratios within rounds.
 pub fn run(rounds: usize) -> Result<()> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/memory/second.c");
     output(Command::new("cc").args(["-O2", "-o", SECOND, source]))?;
@@ -108,7 +108,7 @@ fn ratio(ours: &[f64], others: &[f64]) -> String {
     if ratios.is_empty() { String::new() } else { format!("{:.2}", median(&ratios)) }
 }
 
-/// Latencies by working set and of a node, and streams in both kinds of pages.
+/// Returns the measures: latencies by working set and of a node, and streams in both kinds of pages.
 fn measures(cpu: u32) -> Result<Vec<Measure>> {
     let mut measures = Vec::new();
     for bytes in SETS {
@@ -140,7 +140,7 @@ fn measures(cpu: u32) -> Result<Vec<Measure>> {
     Ok(measures)
 }
 
-/// The probe's latency; each visit on a chain of its own, as the other program has one.
+/// Returns the probe's latency; each visit has a chain of its own, as in the other program.
 fn chase(cpu: u32, bytes: u64, pages: PageSize, apart: usize) -> Result<Box<dyn FnMut() -> Result<f64>>> {
     let (clock, warmth, stop, mut seed) = (Clock::calibrated(), Warmth::default(), AtomicBool::new(false), 1);
     Ok(Box::new(move || {
@@ -163,14 +163,15 @@ fn streamed(cpu: u32, operation: Operation, pages: PageSize) -> Result<Box<dyn F
     }))
 }
 
-/// The last word of the last line.
+/// Returns the last word of the last line.
 fn second(cpu: u32, words: &[String]) -> Result<f64> {
     let text = output(Command::new(SECOND).arg(cpu.to_string()).args(words))?;
     let word = text.split_whitespace().last().context("it printed nothing")?;
     word.parse().with_context(|| format!("no number in {text}"))
 }
 
-/// Gigabytes a second of one of likwid-bench's kernels on one thread of the first socket: one stream of the buffer's size, or two of half of it.
+/// Returns the gigabytes a second of one of likwid-bench's kernels on one thread of the first socket: one stream of the buffer's size, or
+/// two of half of it.
 fn likwid(cpu: u32, test: &str) -> Result<f64> {
     let work = format!("S0:{}kB:1", BUFFER_BYTES / 1000);
     let text = output(Command::new("likwid-bench").args(["-t", test, "-w", &work]))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask compare-run`: what it costs to start a command with corewise, and with taskset, measured in turn.
+//! `cargo xtask compare-run`: cost of starting a command with corewise, and with taskset, measured in turn.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -9,15 +9,15 @@ use corewise_sys::thread::wait_with_peak_memory_bytes;
 
 use xtask::{cargo, done, root};
 
-/// The whole time with corewise may be this much of that with taskset.
+/// Maximum ratio of the whole time with corewise to that with taskset.
 const LARGEST_RATIO: f64 = 1.3;
-/// The memory that corewise may have at a time, in bytes.
+/// Maximum peak memory of corewise, in bytes.
 const LARGEST_MEMORY_BYTES: u64 = 12_000_000;
-/// Pairs that are run before, so that all files are in memory.
+/// Pairs that run first, so that all files are in memory.
 const UNMEASURED_PAIRS: usize = 10;
 
-/// Measures so many pairs, each in the other order than the one before, and prints medians; false where corewise costs more
-/// than it may. The program is what `cargo build --release` makes, where none is named.
+/// Measures `pairs` pairs in alternating order, and prints medians; returns false if corewise exceeds a bound. Without a program it
+/// measures the result of `cargo build --release`.
 pub fn run(pairs: usize, program: Option<&str>) -> Result<bool> {
     ensure!(pairs > 0, "at least one pair is needed");
     if program.is_none() {
@@ -51,7 +51,7 @@ pub fn run(pairs: usize, program: Option<&str>) -> Result<bool> {
     Ok(summary.ratio <= LARGEST_RATIO && memory_bytes <= LARGEST_MEMORY_BYTES)
 }
 
-/// The time from the start of a command to its end, in milliseconds.
+/// Returns the time from the start of a command to its end, in milliseconds.
 fn time_ms(command: &mut Command) -> Result<f64> {
     let command = command.stdin(Stdio::null()).stdout(Stdio::null());
     let begun = Instant::now();
@@ -62,7 +62,7 @@ fn time_ms(command: &mut Command) -> Result<f64> {
     Ok(time_ms)
 }
 
-/// The most memory that a command has at a time, in bytes.
+/// Returns the peak memory of a command, in bytes.
 fn peak_memory_bytes(command: &mut Command) -> Result<u64> {
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     let child = child.with_context(|| format!("{command:?} cannot be started"))?;
@@ -74,7 +74,7 @@ fn peak_memory_bytes(command: &mut Command) -> Result<u64> {
 struct Summary {
     corewise_ms: f64,
     taskset_ms: f64,
-    /// The median of the ratios within pairs, which a change of the machine between pairs does not touch.
+    /// The median of the ratios within pairs, which is not affected by changes of the machine between pairs.
     ratio: f64,
     quartiles: (f64, f64),
 }
@@ -104,7 +104,7 @@ impl Summary {
     }
 }
 
-/// The value below which this part of the values lies.
+/// Returns the value below which this part of the values lies.
 fn quantile(mut values: Vec<f64>, part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);

@@ -1,7 +1,7 @@
 //! `cargo xtask compare-tail`: the stalls of one cpu by corewise and by other tools, measured in turn.
 //!
-//! oslat and cyclictest are in Debian's package `rt-tests`. A loop in the manner of sysjitter is here: it keeps each interruption
-//! of a microsecond and more, and nothing else. Every tool runs as an ordinary thread (SCHED_OTHER), so that all meet the same.
+//! oslat and cyclictest are in Debian's package `rt-tests`. A loop like sysjitter's is here: it records only interruptions of a microsecond
+//! and more. Every tool runs as an ordinary thread (SCHED_OTHER), so that conditions are equal.
 
 use std::process::Command;
 
@@ -14,21 +14,20 @@ use serde_json::Value;
 
 use xtask::{cargo, done, output, root};
 
-/// How long each tool looks at the cpu in a round, in seconds.
+/// Time for which each tool watches the cpu in a round, in seconds.
 const SECONDS: u64 = 10;
-/// From how much on an interruption is compared, in nanoseconds: oslat tells whole microseconds apart.
+/// Minimum length of a compared interruption, in nanoseconds: oslat has a resolution of a microsecond.
 const FROM_NS: f64 = 1_000.0;
-/// Where a tool writes what it found.
+/// Output file of a tool.
 const FOUND: &str = "target/compare-tail.json";
 
-/// What one tool saw in one round.
+/// Result of one tool in one round.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// Stalls of a microsecond and more, a second; of cyclictest, wake-ups.
+    /// Stalls of a microsecond and more, per second; for cyclictest, wake-ups.
     per_s: f64,
-    /// Of these, the 99.9th percentile, in microseconds.
+    /// The 99.9th percentile of these, in microseconds.
     p99_9_us: f64,
-    /// The longest, in microseconds.
     max_us: f64,
 }
 
@@ -45,7 +44,7 @@ const TOOLS: [Tool; 5] = [
     Tool { name: "cyclictest (wake-ups)", look: cyclictest },
 ];
 
-/// Looks at the last allowed cpu with every tool in turn, so many times, and prints medians and ranges.
+/// Watches the last allowed cpu with every tool in turn, `rounds` times, and prints medians and ranges.
 pub fn run(rounds: usize) -> Result<()> {
     for tool in ["oslat", "cyclictest"] {
         Command::new(tool).arg("--help").output().with_context(|| format!("{tool} is in Debian's package rt-tests"))?;
@@ -101,7 +100,7 @@ fn corewise(cpu: u32, more: &[&str]) -> Result<Seen> {
     of(survey.cpus[0].tail.counts().into_iter().map(|(ticks, count)| (ticks as f64 * ns_per_tick, count)), timed_s)
 }
 
-/// Its number k stands for everything from k - 1 to k microseconds.
+/// Runs oslat. Its number k stands for everything from k - 1 to k microseconds.
 fn oslat(cpu: u32) -> Result<Seen> {
     let mut command = Command::new("oslat");
     command.args(["-q", "-b", "1024", "-c", &cpu.to_string(), "-D", &format!("{SECONDS}s"), "--json", FOUND]);
@@ -112,7 +111,7 @@ fn oslat(cpu: u32) -> Result<Seen> {
     Ok(seen)
 }
 
-/// A thread wakes every millisecond.
+/// Runs cyclictest, in which a thread wakes every millisecond.
 fn cyclictest(cpu: u32) -> Result<Seen> {
     let mut command = Command::new("cyclictest");
     command.args(["-q", "--policy=other", "-t", "1", "-i", "1000", "-h", "20000", "-a", &cpu.to_string()]);
@@ -128,7 +127,7 @@ fn found() -> Result<Value> {
     Ok(document["thread"]["0"].take())
 }
 
-/// Microseconds and how often.
+/// Returns the histogram: microseconds and counts.
 fn buckets(found: &Value) -> Vec<(f64, u64)> {
     let all = found["histogram"].as_object().into_iter().flatten();
     all.filter_map(|(us, count)| Some((us.parse().ok()?, count.as_u64()?))).collect()

@@ -17,10 +17,10 @@ use anyhow::{Result, ensure};
 use corewise_model::experiment::{Standing, Verdict};
 use corewise_model::simulate::noise::RunNoise;
 
-/// Runs all simulations, or the one of that name, each with a share of its repetitions; false where a bound is broken.
+/// Runs all simulations, or the one of that name, each with a share of its repetitions; returns false if a bound is broken.
 ///
 /// # Errors
-/// Where no simulation has the name.
+/// If no simulation has the name.
 pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     type Section<'a> = (&'a str, &'a dyn Fn(&mut Bounds));
     let mut bounds = Bounds { broken: Vec::new() };
@@ -64,20 +64,20 @@ pub fn run(share: f64, only: Option<&str>) -> Result<bool> {
     Ok(bounds.broken.is_empty())
 }
 
-/// What must hold.
+/// Bounds that must hold.
 struct Bounds {
     broken: Vec<String>,
 }
 
 impl Bounds {
-    /// A percentage, or a count, that must not be above a bound.
+    /// Checks that a percentage or a count is not above a bound.
     fn at_most(&mut self, what: &str, value: f64, bound: f64) {
         if value > bound {
             self.broken.push(format!("{what}: {value:.2}, not at most {bound}"));
         }
     }
 
-    /// One that must not be below.
+    /// Checks that a value is not below a bound.
     fn at_least(&mut self, what: &str, value: f64, bound: f64) {
         if value < bound {
             self.broken.push(format!("{what}: {value:.2}, not at least {bound}"));
@@ -85,12 +85,12 @@ impl Bounds {
     }
 }
 
-/// The noise models and the measured trace.
+/// Returns the noise models and the measured trace.
 fn noises(trace: &[f64]) -> Vec<RunNoise> {
     RunNoise::ALL.into_iter().chain([RunNoise::Trace(trace.to_vec())]).collect()
 }
 
-/// A function's results for the seeds below `count`, in their order, computed on all cpus.
+/// Returns a function's results for the seeds below `count`, in their order, computed on all cpus.
 fn repeat<T: Send>(count: u64, simulate: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
     let (sender, receiver) = mpsc::channel();
@@ -114,17 +114,17 @@ fn repeat<T: Send>(count: u64, simulate: impl Fn(u64) -> T + Sync) -> Vec<T> {
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// So many repetitions, and never fewer than 100.
+/// Returns a share of the repetitions, but at least 100.
 fn repetitions(all: f64, share: f64) -> u64 {
     (all * share).max(100.0) as u64
 }
 
-/// The percentage of items of which something holds.
+/// Returns the percentage of items for which `holds` is true.
 fn percent<T>(items: &[T], holds: impl Fn(&T) -> bool) -> f64 {
     items.iter().filter(|item| holds(item)).count() as f64 * 100.0 / items.len() as f64
 }
 
-/// Mean and median of the runs that experiments took.
+/// Returns mean and median of the runs that experiments took.
 fn runs(standings: &[Standing]) -> (f64, f64) {
     let runs: Vec<f64> = standings.iter().map(|standing| f64::from(standing.runs)).collect();
     (runs.iter().sum::<f64>() / runs.len() as f64, corewise_model::stats::order::median(&runs))
@@ -146,7 +146,6 @@ fn is_small(standing: &Standing) -> bool {
     matches!(standing.verdict, Verdict::RealButBelowMargin { .. })
 }
 
-/// The arm that wins.
 fn winner(standing: &Standing) -> Option<usize> {
     match standing.verdict {
         Verdict::Wins { arm } => Some(arm),
@@ -154,7 +153,7 @@ fn winner(standing: &Standing) -> Option<usize> {
     }
 }
 
-/// Gains in percent as differences of logarithms.
+/// Converts gains in percent to differences of logarithms.
 fn gains(percent: &[f64]) -> Vec<f64> {
     percent.iter().map(|percent| (1.0 + percent / 100.0).ln()).collect()
 }

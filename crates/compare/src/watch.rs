@@ -1,4 +1,4 @@
-//! `cargo xtask compare-watch`: what `corewise watch` costs, here and on the files of a machine of 512 cpus, and how soon it shows something.
+//! `cargo xtask compare-watch`: cost of `corewise watch`, here and on the files of a machine of 512 cpus, and the time to its first screen.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -24,16 +24,16 @@ const ROUNDS: usize = 3;
 const STARTS: usize = 15;
 /// Looks of the recorded machine.
 const LOOKS: usize = 200;
-/// Of a cpu, at two moments a second.
+/// Maximum share of a cpu, at two moments a second.
 const LARGEST_SHARE: f64 = 0.01;
 const LARGEST_FIRST_MS: f64 = 150.0;
-/// After this long none will come.
+/// Maximum wait for a first screen.
 const LONGEST_FIRST: Duration = Duration::from_secs(60);
 /// The number of the recorded program.
 const PROCESS: u32 = 4_000_000;
 
-/// Prints it, with so many seconds for each share; false where it is not what must hold. The program is what `cargo build --release`
-/// makes, where none is named.
+/// Prints the cost, with `seconds` seconds for each share; returns false if a bound is broken. Without a program it measures the result of
+/// `cargo build --release`.
 pub fn run(seconds: u64, program: Option<&str>) -> Result<bool> {
     if program.is_none() {
         done(cargo().args(["build", "--release", "--package", "corewise"]))?;
@@ -90,7 +90,7 @@ fn shares(corewise: &Path, crowd: &str, recording: &Path, each: Duration, look_u
     Ok(median[1] <= LARGEST_SHARE && large <= LARGEST_SHARE)
 }
 
-/// The program on a terminal of its own, which `script` gives, of 160 columns and 50 lines.
+/// The program on a terminal of its own, made by `script`, of 160 columns and 50 lines.
 struct OnTerminal(Child);
 
 impl OnTerminal {
@@ -102,7 +102,7 @@ impl OnTerminal {
         Ok(Self(child.context("script (util-linux) cannot be started")?))
     }
 
-    /// The time that corewise has been on cpus, in seconds.
+    /// Returns the time that corewise has been on cpus, in seconds.
     fn used_s(&self) -> Result<f64> {
         let processes = task::descendants(self.0.id());
         let used = processes
@@ -115,7 +115,7 @@ impl OnTerminal {
 
     fn end(mut self) -> Result<()> {
         self.0.stdin.take().context("it has keys")?.write_all(b"q")?;
-        // What it still draws must not hold it up.
+        // Drains the rest, so that it does not block.
         if let Some(mut screen) = self.0.stdout.take() {
             std::io::copy(&mut screen, &mut std::io::sink())?;
         }
@@ -124,7 +124,7 @@ impl OnTerminal {
     }
 }
 
-/// Of a cpu, once it has begun.
+/// Returns the share of a cpu, measured after the start.
 fn share(corewise: &Path, words: &[&str], each: Duration) -> Result<f64> {
     let mut program = OnTerminal::start(corewise, words)?;
     let mut screen = program.0.stdout.take().context("it has a screen")?;
@@ -138,7 +138,7 @@ fn share(corewise: &Path, words: &[&str], each: Duration) -> Result<f64> {
     Ok(share)
 }
 
-/// From the start of the shell that starts it to the first screen.
+/// Measures the time from the start of the program's shell to the first screen.
 fn first(corewise: &Path, crowd: &str) -> Result<bool> {
     let mut times = Vec::new();
     for _ in 0..STARTS {
@@ -163,7 +163,7 @@ fn first(corewise: &Path, crowd: &str) -> Result<bool> {
     Ok(median <= LARGEST_FIRST_MS)
 }
 
-/// The time of a look at the recorded machine, in microseconds of a cpu; some of the moments are written into a recording.
+/// Returns the time of a look at the recorded machine, in microseconds of a cpu; writes some of the moments into a recording.
 fn looks(folder: &Path, recording: &Path) -> Result<f64> {
     let llcs: Vec<(CpuSet, u64)> = (0..CPUS / 8).map(|llc| ((llc * 8..llc * 8 + 8).collect(), 32)).collect();
     let machine = generate::machine(CPUS, false, &llcs);
@@ -174,7 +174,7 @@ fn looks(folder: &Path, recording: &Path) -> Result<f64> {
     let mut lines = vec![serde_json::to_string(&header)?];
     let mut used_ns = 0;
     for look in 0..LOOKS {
-        // Ticks that go on, so that each look has shares.
+        // Ticks that advance, so that each look has shares.
         std::fs::write(folder.join("proc/stat"), stat(look as u64))?;
         let before = Glance::now().cpu_time_ns;
         let mut frame = monitor.look(&subject, None)?;
@@ -195,7 +195,7 @@ fn stat(look: u64) -> String {
     format!("cpu  0 0 0 0\n{}intr 0\n", (0..CPUS).map(line).collect::<String>())
 }
 
-/// The files of a machine of many cpus, in the form of /proc.
+/// Writes the files of a machine of many cpus, in the form of /proc.
 fn write_machine(folder: &Path) -> Result<()> {
     let proc = folder.join("proc");
     for thread in PROCESS..PROCESS + THREADS {

@@ -1,4 +1,4 @@
-//! `cargo xtask compare-watching`: how much longer the timer's stalls are while the kernel's events are recorded, by each source.
+//! `cargo xtask compare-watching`: measures how much longer the timer's stalls are while the kernel's events are recorded, by each source.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use corewise_sys::clock::Clock;
 use corewise_sys::events::Recorder;
 use corewise_sys::{affinity, cpuset};
 
-/// How long a visit is: 25 strikes of a timer of 250 Hz.
+/// Length of a visit: 25 strikes of a timer of 250 Hz.
 const VISIT: Duration = Duration::from_millis(100);
 /// Visits of each kind in a round.
 const VISITS: u32 = 4;
 const SOURCES: [EventSource; 2] = [EventSource::Ftrace, EventSource::Perf];
 
-/// What a source showed, each beside its opposite: the second is unwatched, or not recorded.
+/// Visits with a source, each beside its opposite: the second is unwatched, or not recorded.
 #[derive(Default)]
 struct Shown {
     /// Recorded, and not watched at all before and after.
     whole: Vec<DividedVisit>,
-    /// Live tracepoints while nothing is recorded of the cpu, and not watched at all before and after.
+    /// Live tracepoints without recording the cpu, and not watched at all before and after.
     live: Vec<DividedVisit>,
     /// Recorded, and live, one after the other.
     recording: Vec<DividedVisit>,
 }
 
-/// Visits the last allowed cpu in so many rounds: by each source in random order, with its tracepoints off, live, and recorded.
+/// Visits the last allowed cpu in `rounds` rounds: by each source in random order, with its tracepoints off, live, and recorded.
 pub fn run(rounds: usize) -> Result<()> {
     let mut place = Place::find()?;
     let mut random = Random::new(1);
@@ -49,11 +49,11 @@ pub fn run(rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// How much longer than unwatched ones watched stalls may be.
+/// Maximum ratio of watched stalls to unwatched ones.
 const AIM: f64 = 1.04;
 
-/// Visits the last allowed cpu in so many pairs, one watched as `tail` does where ftrace is allowed and one not watched at all, and says whether the aim is
-/// reached. The order alternates, so that drift meets both alike and that only one change of what is watched comes to a pair.
+/// Visits the last allowed cpu in `pairs` pairs, one watched as `tail` does with ftrace and one not watched at all, and prints if the aim
+/// is reached. The order alternates, so that drift affects both alike and only one change of the watching falls into a pair.
 pub fn run_pairs(pairs: usize) -> Result<()> {
     let mut place = Place::find()?;
     let mut visits = Vec::with_capacity(2 * pairs);
@@ -96,7 +96,7 @@ struct Place {
     clock: Clock,
     scratch: Scratch,
     cpu: u32,
-    /// From where somebody watches that a visit before all others ends.
+    /// The cpu on which the SCHED_FIFO watchdog may run.
     other: Option<u32>,
     stolen_s: f64,
     timed_s: f64,
@@ -120,7 +120,7 @@ impl Place {
         let mut watching = Watching::new(&recorder, &cpuset::online())?;
         std::thread::sleep(SETTLING);
         for pair in 0..VISITS {
-            // Recorded and not, not and recorded: what drifts meets both alike.
+            // Recorded and not, not and recorded: drift affects both alike.
             let mut both = [None, None];
             for turn in 0..2 {
                 let is_recorded = (pair + turn) % 2 == 0;
@@ -130,7 +130,7 @@ impl Place {
             let [Some(live), Some(recorded)] = both else { continue };
             let own_round = |visit: &DividedVisit| DividedVisit { round: round * VISITS + pair, ..visit.clone() };
             shown.recording.extend([own_round(&live), own_round(&recorded)]);
-            // Nobody said when the timer struck, and beside what is not watched at all it counts as watched.
+            // No event gives the timer's strikes here; beside an unwatched visit it counts as watched.
             shown.live.push(DividedVisit { armed: true, tick_ns: recorded.tick_ns, ..live });
             shown.whole.push(recorded);
         }

@@ -1,27 +1,26 @@
 //! The table by which the kernel numbers the cpus: ACPI's MADT, with the cpus in the order of the description.
 //!
-//! The emulator lists cpus in the order of their APIC ids, so that siblings are neighbours. The kernel numbers cpus in the
-//! order of this table, and takes a newer table from the front of its initial file system (its documentation:
-//! admin-guide/acpi/initrd_table_override). The layout is that of the ACPI specification 6.5, section 5.2.12; what the
-//! table says of interrupts is what the emulator's q35 board has.
+//! The emulator lists cpus in the order of their APIC ids, so that siblings are neighbours. The kernel numbers cpus in the order of this
+//! table, and takes a newer table from the front of its initial file system (its documentation: admin-guide/acpi/initrd_table_override).
+//! The layout is that of the ACPI specification 6.5, section 5.2.12; the interrupts are those on the emulator's q35 board.
 
 use crate::{Description, Place};
 
-/// Where the table has to lie for the kernel to find it.
+/// Path at which the kernel finds the table.
 pub const PATH: &str = "kernel/firmware/acpi/madt.aml";
 
-/// The kernel replaces a table only by one with the same maker and name, so these are the emulator's.
+/// Maker and name of the emulator's table: the kernel replaces a table only by one with the same.
 const MAKER: &[u8; 6] = b"BOCHS ";
 const TABLE: &[u8; 8] = b"BXPC    ";
-/// Newer than the emulator's, which has revision 1.
+/// Revision, newer than the emulator's, which is 1.
 const REVISION: u32 = 2;
 const LOCAL_APIC_ADDRESS: u32 = 0xfee0_0000;
 const IO_APIC_ADDRESS: u32 = 0xfec0_0000;
-/// The interrupt lines of the old bus that are level-triggered and active high on the board.
+/// Interrupt lines of the old bus that are level-triggered and active high on the board.
 const LEVEL_TRIGGERED: [u8; 4] = [5, 9, 10, 11];
 const ACTIVE_HIGH_LEVEL: u16 = 0b1101;
 
-/// The whole table for a machine.
+/// Builds the whole table for a machine.
 pub fn madt(machine: &Description) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend(LOCAL_APIC_ADDRESS.to_le_bytes());
@@ -29,7 +28,7 @@ pub fn madt(machine: &Description) -> Vec<u8> {
     body.extend(1_u32.to_le_bytes());
     let slots = machine.slots();
     for place in machine.places() {
-        // The processor's number is that of the emulator's other tables, which know the slots.
+        // The processor's number is the emulator's slot number, as in its other tables.
         let number = slots.iter().position(|slot| *slot == place).unwrap_or(0);
         body.extend([0, 8, number as u8, apic_id(machine, place)]);
         body.extend(1_u32.to_le_bytes());
@@ -38,7 +37,7 @@ pub fn madt(machine: &Description) -> Vec<u8> {
     with_header(&body)
 }
 
-/// The APIC id of a place: its numbers side by side, each as wide as the largest needs.
+/// Returns the APIC id of a place: its numbers side by side, each as wide as the largest needs.
 pub fn apic_id(machine: &Description, place: Place) -> u8 {
     let width = |count: u32| u32::BITS - (count - 1).leading_zeros();
     let threads = width(machine.threads_per_core());
@@ -50,7 +49,7 @@ pub fn apic_id(machine: &Description, place: Place) -> u8 {
     u8::try_from(package | die | core | place.thread).expect("rig machines have APIC ids below 255")
 }
 
-/// The I/O APIC, the lines that are not wired one to one, and the line for non-maskable interrupts.
+/// Appends the I/O APIC, the lines that are not wired one to one, and the line for non-maskable interrupts.
 fn interrupts(body: &mut Vec<u8>) {
     body.extend([1, 12, 0, 0]);
     body.extend(IO_APIC_ADDRESS.to_le_bytes());
@@ -65,7 +64,7 @@ fn interrupts(body: &mut Vec<u8>) {
     body.extend([4, 6, 0xff, 0, 0, 1]);
 }
 
-/// The header, and the checksum that makes the sum of all bytes zero.
+/// Prepends the header, with the checksum that makes the sum of all bytes zero.
 fn with_header(body: &[u8]) -> Vec<u8> {
     const HEADER_BYTES: usize = 36;
     const CHECKSUM: usize = 9;

@@ -17,7 +17,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Adds a file with its permissions (such as 0o755), and the folders it lies in. Paths have no leading slash.
+    /// Adds a file with its permissions (such as 0o755), and its parent folders. Paths have no leading slash.
     pub fn file(&mut self, path: &str, permissions: u32, data: &[u8]) {
         self.folders_of(path);
         self.entry(path, FILE | permissions, data);
@@ -37,7 +37,7 @@ impl Archive {
         }
     }
 
-    /// The whole archive.
+    /// Returns the whole archive.
     pub fn finish(mut self) -> Vec<u8> {
         self.entry(LAST, 0, &[]);
         self.bytes

@@ -1,11 +1,11 @@
-//! Sets of cpus, and the lists that the kernel writes them as.
+//! Sets of cpus, and the kernel's lists of them.
 
 use std::collections::BTreeSet;
 
 /// A set of cpus, by the kernel's numbers.
 pub type Cpus = BTreeSet<u32>;
 
-/// "0-2,6-8" for a set; empty for none.
+/// Formats a set as "0-2,6-8"; empty for an empty set.
 pub fn list(cpus: &Cpus) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &cpu in cpus {
@@ -21,7 +21,7 @@ pub fn list(cpus: &Cpus) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
-/// The set of a list such as "0-2,6-8"; nothing where the text is no list.
+/// Parses a list such as "0-2,6-8"; `None` if the text is no list.
 pub fn read(list: &str) -> Option<Cpus> {
     let pieces = list.split(',').filter(|piece| !piece.trim().is_empty());
     let mut cpus = Cpus::new();
@@ -32,16 +32,16 @@ pub fn read(list: &str) -> Option<Cpus> {
     Some(cpus)
 }
 
-/// The set of a list in a machine's description.
+/// Parses a list in a machine's description.
 ///
 /// # Panics
 ///
-/// Where the text is no list.
+/// If the text is no list.
 pub fn parse(list: &str) -> Cpus {
     read(list).unwrap_or_else(|| panic!("{list:?} is no list of cpus"))
 }
 
-/// "0x1c7" for a set, as taskset takes it.
+/// Formats a set as taskset takes it: "0x1c7".
 pub fn mask(cpus: &Cpus) -> String {
     let digits = cpus.last().map_or(1, |highest| highest / 4 + 1);
     let digit = |at: u32| (0..4).map(|bit| u32::from(cpus.contains(&(at * 4 + bit))) << bit).sum::<u32>();
@@ -49,7 +49,7 @@ pub fn mask(cpus: &Cpus) -> String {
     format!("0x{digits}")
 }
 
-/// The set of a mask such as hwloc writes, "0x00000001,0x800001c7"; nothing where the text is no mask.
+/// Parses a mask as hwloc writes it, "0x00000001,0x800001c7"; `None` if the text is no mask.
 pub fn of_mask(mask: &str) -> Option<Cpus> {
     let mut cpus = Cpus::new();
     for (group, text) in mask.split(',').rev().enumerate() {

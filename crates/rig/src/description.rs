@@ -1,4 +1,4 @@
-//! What a machine of the rig is: the description that everything else is made from.
+//! Description of a machine of the rig, from which all else is made.
 
 use crate::cpus::{self, Cpus};
 
@@ -7,21 +7,21 @@ use crate::cpus::{self, Cpus};
 pub struct Description {
     /// Its name: lower-case words with hyphens.
     pub name: &'static str,
-    /// What it is for, and what of it cannot be emulated; one line.
+    /// Its purpose, and the parts that cannot be emulated; one line.
     pub about: &'static str,
-    /// Whether each change of corewise is tried on it; a large one takes minutes, and mostly shows what its recording shows.
+    /// True if each change of corewise is tried on it; a large one takes minutes, and mostly repeats the tests of its recording.
     pub each_change: bool,
-    /// What the processor says of itself.
+    /// The processor's own identification.
     pub processor: Processor,
-    /// How many packages there are.
+    /// Number of packages.
     pub packages: u32,
-    /// How many dies a package has; the cores of a die share its last-level cache.
+    /// Dies per package; the cores of a die share its last-level cache.
     pub dies: u32,
-    /// How many cores a die has; with [`Threads::Module`], how many modules.
+    /// Cores per die; with [`Threads::Module`], modules per die.
     pub cores: u32,
-    /// How many threads a core has, and what they are.
+    /// Threads per core, and their kind.
     pub threads: Threads,
-    /// In which order the kernel numbers the cpus.
+    /// Order in which the kernel numbers the cpus.
     pub numbering: Numbering,
     /// Slots without a cpu, by the numbers of [`Description::slots`]: the siblings of cores with one thread, whole cores.
     pub missing: &'static str,
@@ -29,33 +29,33 @@ pub struct Description {
     pub nodes: &'static [Memory],
     /// The distances between the nodes, row by row; empty for the emulator's own.
     pub distances: &'static [&'static [u32]],
-    /// What to add to the kernel's command line.
+    /// Additions to the kernel's command line.
     pub kernel: &'static str,
     /// Cpus that `isolcpus=` on the kernel's command line takes out of the scheduler's balancing.
     pub isolated: &'static str,
-    /// Cpus that `nohz_full=` on the kernel's command line names.
+    /// Cpus in `nohz_full=` on the kernel's command line.
     pub nohz_full: &'static str,
     /// Cpus that are off when the first step begins: switched off, or, with `maxcpus=`, never switched on.
     pub offline: &'static str,
-    /// The cpuset that every step runs in, as a container's processes do; empty for none.
+    /// The cpuset of every step, like that of a container's processes; empty for none.
     pub cpuset: &'static str,
-    /// Its disk with a queue for each cpu, if any, which nothing is on and no built-in driver drives.
+    /// Its disk with a queue for each cpu, if any; it is empty, and no built-in driver drives it.
     pub disk: Option<Disk>,
 }
 
-/// Where a disk is.
+/// Location of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
-    /// On the machine's own bus, of which the firmware does not say at which node it is.
+    /// On the machine's own bus; the firmware does not report its node.
     Somewhere,
     /// On a bus of its own at a node.
     AtNode(u32),
 }
 
-/// What the processor says of itself.
+/// The processor's own identification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
-    /// Its maker's name as cpuid gives it: "AuthenticAMD".
+    /// Vendor string of cpuid: "AuthenticAMD".
     pub vendor: &'static str,
     /// The family, extended family added.
     pub family: u32,
@@ -65,16 +65,16 @@ pub struct Processor {
     pub name: &'static str,
 }
 
-/// What the threads of a core are.
+/// Kind of the threads of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// So many SMT siblings; 1 for none.
+    /// This number of SMT siblings; 1 for none.
     Siblings(u32),
     /// Two cores that share an L2: a Bulldozer module, which the kernel shows as a core of two threads.
     Module,
 }
 
-/// In which order the kernel numbers the cpus.
+/// Order in which the kernel numbers the cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
     /// Siblings have adjacent numbers: 0 and 1 are one core.
@@ -92,7 +92,7 @@ pub struct Memory {
     pub size_mib: u32,
 }
 
-/// Where a cpu sits.
+/// Location of a cpu.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The package.
@@ -109,7 +109,7 @@ pub struct Place {
 const MEMORY_WITHOUT_NODES_MIB: u32 = 640;
 
 impl Description {
-    /// How many threads a core has that lacks none.
+    /// Returns the number of threads of a complete core.
     pub fn threads_per_core(&self) -> u32 {
         match self.threads {
             Threads::Siblings(count) => count,
@@ -117,7 +117,7 @@ impl Description {
         }
     }
 
-    /// The places of all cpus in the order in which the kernel numbers them.
+    /// Returns the places of all cpus in the order in which the kernel numbers them.
     pub fn places(&self) -> Vec<Place> {
         let missing = cpus::parse(self.missing);
         let slots = (0..).zip(self.slots()).filter(|(slot, _)| !missing.contains(slot));
@@ -128,7 +128,7 @@ impl Description {
         places
     }
 
-    /// The places that the emulator's `-smp` makes, in its order, the missing ones among them.
+    /// Returns the places that the emulator's `-smp` makes, in its order, including missing ones.
     pub fn slots(&self) -> Vec<Place> {
         let threads = self.threads_per_core();
         let all = 0..self.packages * self.dies * self.cores * threads;
@@ -140,12 +140,12 @@ impl Description {
         .collect()
     }
 
-    /// All cpus, those that are switched off among them.
+    /// Returns all cpus, including those switched off.
     pub fn present(&self) -> Cpus {
         (0..).zip(self.places()).map(|(cpu, _)| cpu).collect()
     }
 
-    /// All the memory, in mebibytes.
+    /// Returns the size of all memory, in mebibytes.
     pub fn memory_mib(&self) -> u32 {
         if self.nodes.is_empty() { MEMORY_WITHOUT_NODES_MIB } else { self.nodes.iter().map(|node| node.size_mib).sum() }
     }

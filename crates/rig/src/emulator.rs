@@ -7,22 +7,21 @@ use crate::{Description, Disk, Place, RigError, Threads};
 
 /// The emulator's program.
 const PROGRAM: &str = "qemu-system-x86_64";
-/// The processor that has everything that the emulator can emulate.
+/// Processor model with all features that the emulator can emulate.
 const PROCESSOR: &str = "max";
-/// The highest AMD function that the topology needs, and the bit that says that it is there. The emulator leaves the bit out
-/// because it does not emulate all that comes with it, but it fills in the function; so it has to be told.
+/// The highest AMD function that the topology needs, and the bit that announces it. The emulator fills in the function, but clears the bit
+/// because it does not emulate all of it; so the bit is forced.
 const AMD_TOPOLOGY: &str = "xlevel=0x8000001e,+topoext,x-force-features=on";
 
-/// One thread emulates all cpus in turn. With a thread for each, a cpu may run on in the old translation of an instruction that
-/// another is changing, for ever: a kernel that switches a tracepoint or a static branch (cgroups, perf) then hangs. It would be
-/// slower too: guests of more cpus than the host has spend their time waiting for those that do not run.
+/// One thread emulates all cpus in turn. With a thread for each, a cpu may run on forever in the old translation of an instruction that
+/// another is changing: a kernel that switches a tracepoint or a static branch (cgroups, perf) then hangs. It would also be slower: guests
+/// with more cpus than the host spend their time waiting for cpus that do not run.
 const ACCELERATOR: &str = "tcg,thread=single";
 
-/// What every kernel is told: where its console is; to end rather than to wait when it panics; not to test its timer and its
-/// clock against the time that passes, nor whether cpus hang, which fails where the host has no time for the emulator; to
-/// leave all controllers to cgroup v2; to keep no page tables of its own apart from those of programs, nor to do anything else against
-/// attacks on the processor, which an emulator pays for at each system call; and to put programs at the same addresses each time: code
-/// that lies elsewhere is translated anew, which takes four fifths of a short command's time.
+/// Kernel command line of every machine, in this order. Use the serial console. End after a panic instead of waiting. Do not test the timer
+/// and the clock against real time, nor for hung cpus, which fails if the host has no time for the emulator. Leave all controllers to
+/// cgroup v2. Use no mitigations, such as separate page tables for the kernel: an emulator pays for them at each system call. Load programs
+/// at the same addresses each time: code elsewhere is translated anew, which takes four fifths of a short command's time.
 const KERNEL_WORDS: [&str; 8] = [
     "console=ttyS0",
     "panic=-1",
@@ -34,20 +33,20 @@ const KERNEL_WORDS: [&str; 8] = [
     "norandmaps",
 ];
 
-/// What the machine's serial port with the console is for.
+/// Use of the machine's serial port with the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Console<'a> {
-    /// It is written to a file, and steps come over the second port.
+    /// Written to a file; steps come over the second port.
     File(&'a Path),
-    /// It is a shell on the terminal.
+    /// A shell on the terminal.
     Terminal,
 }
 
-/// Where the emulator's program is.
+/// Finds the emulator's program.
 ///
 /// # Errors
 ///
-/// [`RigError::Missing`] where it is in no folder of `PATH`.
+/// [`RigError::Missing`] if no folder of `PATH` has it.
 pub fn program() -> Result<PathBuf, RigError> {
     on_path(PROGRAM).ok_or_else(|| RigError::Missing {
         what: format!("the emulator {PROGRAM}"),
@@ -55,17 +54,17 @@ pub fn program() -> Result<PathBuf, RigError> {
     })
 }
 
-/// The first program of a name in `PATH`.
+/// Returns the first program of a name in `PATH`.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// The arguments that make a machine.
+/// Returns the arguments that make a machine.
 pub fn arguments(machine: &Description, kernel: &Path, files: &Path, console: Console<'_>) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut add = |words: &[&str]| arguments.extend(words.iter().map(|&word| word.to_owned()));
-    // Nothing that is not asked for, and emulation even where the host could do better: the processor has to be ours.
+    // No default devices, and emulation even if the host could do better: the processor has to be the described one.
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
     add(&["-machine", "q35,usb=off", "-accel", ACCELERATOR]);
     add(&["-cpu", &processor(machine), "-m", &format!("{}M", machine.memory_mib())]);
@@ -104,7 +103,7 @@ fn processor(machine: &Description) -> String {
         text.push_str(&format!(",{AMD_TOPOLOGY}"));
     }
     if machine.threads == Threads::Module {
-        // Processors with modules lack this function, which knows threads of cores but no cores of modules.
+        // Processors with modules lack this function, which cannot express modules.
         text.push_str(",cpuid-0xb=off");
     }
     text
@@ -116,14 +115,13 @@ fn kernel_command_line(machine: &Description, console: Console<'_>) -> String {
     words.extend(lists.into_iter().filter(|(_, cpus)| !cpus.is_empty()).map(|(name, cpus)| format!("{name}={cpus}")));
     words.extend((!machine.kernel.is_empty()).then(|| machine.kernel.to_owned()));
     if console == Console::Terminal {
-        // What the kernel does not know goes into the environment of the first process.
+        // Unknown words go into the environment of the first process.
         words.extend(["quiet".to_owned(), "RIG_SHELL=1".to_owned()]);
     }
     words.join(" ")
 }
 
-/// `-smp`, with every thread: the kernel does not learn of those that the description lacks, because its table of cpus
-/// leaves them out.
+/// Returns `-smp`, with every thread: the kernel does not see missing cpus, because its table of cpus leaves them out.
 fn cpus_of(machine: &Description) -> [String; 2] {
     let shape = format!(
         "{},sockets={},dies={},cores={},threads={}",
@@ -157,7 +155,7 @@ fn nodes_of(machine: &Description) -> Vec<String> {
     arguments
 }
 
-/// The emulator's numbers of cpus, which are those of the slots, for the kernel's numbers.
+/// Converts the kernel's numbers of cpus to the emulator's, which are slot numbers.
 fn slots_of(machine: &Description, numbers: &Cpus) -> Cpus {
     let places = machine.places();
     let wanted: Vec<Place> = numbers.iter().filter_map(|&cpu| places.get(cpu as usize).copied()).collect();

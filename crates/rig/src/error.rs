@@ -1,4 +1,4 @@
-//! What can go wrong with the rig, or with a machine in it.
+//! Errors of the rig, or of a machine in it.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use std::process::ExitStatus;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RigError {
-    /// Something that the rig is made of is not on this host; nothing can be booted.
+    /// This host lacks a part of the rig; nothing can be booted.
     #[error("{what} is missing: {cure}")]
     Missing {
-        /// What is missing: "the emulator qemu-system-x86_64".
+        /// The missing part: "the emulator qemu-system-x86_64".
         what: String,
-        /// What would change that.
+        /// Advice for getting it.
         cure: String,
     },
     /// A file of the rig could not be read or written.
@@ -21,7 +21,7 @@ pub enum RigError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A program of the host could not be started, or failed.
@@ -29,49 +29,49 @@ pub enum RigError {
     Host {
         /// Its name.
         program: String,
-        /// What went wrong.
+        /// The error.
         why: String,
     },
     /// The emulator ended while the machine was needed.
     #[error("the machine ended ({status}) while {during}; its console ends with\n{console}")]
     Gone {
-        /// How the emulator ended.
+        /// Exit status of the emulator.
         status: ExitStatus,
-        /// What was going on.
+        /// The operation in progress.
         during: String,
         /// The console's last lines.
         console: String,
     },
-    /// The machine did not do in time what it was asked to do.
+    /// The machine did not answer in time.
     #[error("no answer in {seconds} s while {during}; the console ends with\n{console}")]
     Silent {
-        /// How long was waited.
+        /// The time limit.
         seconds: u64,
-        /// What was going on.
+        /// The operation in progress.
         during: String,
         /// The console's last lines.
         console: String,
     },
-    /// The machine answered with something that is no answer.
+    /// The machine answered in an unknown form.
     #[error("not an answer while {during}: {line:?}")]
     Garbled {
-        /// What was going on.
+        /// The operation in progress.
         during: String,
-        /// What it said instead.
+        /// The answer.
         line: String,
     },
-    /// A fact that was waited for did not come about.
+    /// A condition was not met in time.
     #[error("waited for {what} without success: {last}")]
     InVain {
-        /// What was waited for.
+        /// The condition.
         what: String,
-        /// What the last look showed.
+        /// Result of the last check.
         last: String,
     },
 }
 
 impl RigError {
-    /// An error about a file.
+    /// Creates an error about a file.
     pub(crate) fn file(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::File { path: path.into(), source }
     }

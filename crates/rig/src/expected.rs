@@ -1,22 +1,22 @@
-//! What a program that looks at a machine has to find there, worked out from its description alone.
+//! Expected facts about a machine, computed from its description alone.
 
 use std::collections::BTreeMap;
 
 use crate::cpus::{self, Cpus};
 use crate::{Description, Place, Threads};
 
-/// What there is to be found, with cpu lists as the kernel writes them.
+/// Expected facts, with cpu lists as the kernel writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Cpus that are plugged in.
+    /// Plugged-in cpus.
     pub present: String,
-    /// Cpus that are switched on.
+    /// Online cpus.
     pub online: String,
     /// Cpus that an ordinary process may use.
     pub allowed: String,
-    /// Cpus out of the scheduler's balancing that are on.
+    /// Online cpus out of the scheduler's balancing.
     pub isolated: String,
-    /// Cpus without a tick that are on.
+    /// Online cpus without a tick.
     pub nohz_full: String,
     /// Packages, in order of their lowest online cpu, as are the other levels.
     pub packages: Vec<String>,
@@ -32,24 +32,24 @@ pub struct Expected {
     pub nodes: Vec<ExpectedNode>,
 }
 
-/// A memory node as it is to be found.
+/// Expected facts about a memory node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedNode {
     /// Its online cpus.
     pub cpus: String,
-    /// Whether it has memory.
+    /// True if it has memory.
     pub memory: bool,
     /// Its distances to all nodes.
     pub distances: Vec<u32>,
 }
 
 impl Description {
-    /// What there is to be found on this machine.
+    /// Returns the expected facts about this machine.
     pub fn expected(&self) -> Expected {
         self.expected_without(&Cpus::new())
     }
 
-    /// What there is to be found while some more cpus are switched off.
+    /// Returns the expected facts while the cpus `off` are switched off, too.
     pub fn expected_without(&self, off: &Cpus) -> Expected {
         let online = &(&self.present() - &cpus::parse(self.offline)) - off;
         let dies = self.grouped(&online, |place| (place.package, place.die, 0, 0));
@@ -70,14 +70,14 @@ impl Description {
         }
     }
 
-    /// The cpus of a process that nobody placed: the kernel keeps those that are isolated for whoever asks for them.
+    /// Returns the cpus of a process that was not placed: the kernel keeps isolated ones for processes that ask for them.
     fn allowed(&self, online: &Cpus) -> Cpus {
         let balanced = online - &cpus::parse(self.isolated);
         let cpuset = cpus::parse(self.cpuset);
         if cpuset.is_empty() { balanced } else { &balanced & &cpuset }
     }
 
-    /// Cpu lists of the online cpus that share a key, in order of their lowest cpu.
+    /// Returns the lists of online cpus that share a key, in order of their lowest cpu.
     fn grouped<K: Ord>(&self, online: &Cpus, key: impl Fn(Place) -> K) -> Vec<String> {
         let mut groups: BTreeMap<K, Cpus> = BTreeMap::new();
         for (cpu, place) in (0..).zip(self.places()).filter(|(cpu, _)| online.contains(cpu)) {

@@ -1,4 +1,4 @@
-//! A booted machine: runs steps one after another, and brings back what they wrote.
+//! A booted machine: runs steps one after another, and returns their output.
 
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -13,38 +13,38 @@ use tempfile::TempDir;
 use crate::cpus;
 use crate::{Description, RigError};
 
-/// How long a machine may be silent during a step before it counts as hung. Time in which the host had no cpu for it does not count.
+/// Maximum silence of a machine during a step before it counts as hung. Time in which the host had no cpu for it does not count.
 const STEP_LIMIT: Duration = Duration::from_secs(300);
-/// How long a machine may take to boot: a part for the kernel, and a part for each cpu.
+/// Maximum boot time: a part for the kernel, and a part for each cpu.
 const BOOT_LIMIT: Duration = Duration::from_secs(180);
 const BOOT_LIMIT_PER_CPU: Duration = Duration::from_secs(8);
-/// A fact is looked for at least this often, and at least as long as [`STEP_LIMIT`].
+/// Minimum number of checks for a condition, besides the minimum time of [`STEP_LIMIT`].
 const MIN_LOOKS: u32 = 400;
-/// A wait for bytes is interrupted this often, to see how long the host had no cpu.
+/// Interval at which a wait for bytes is interrupted, to measure the time without a cpu of the host.
 const WAIT_SLICE: Duration = Duration::from_secs(1);
-/// How many lines of the console an error shows.
+/// Number of console lines in an error.
 const CONSOLE_LINES: usize = 25;
 const READY: &str = "rig ready";
 
-/// What a step did.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Its exit status, as the shell gives it.
+    /// Its exit status, as the shell reports it.
     pub code: i32,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Vec<u8>,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: String,
 }
 
 impl Outcome {
-    /// What it wrote to standard output, as text.
+    /// Returns its standard output as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 }
 
-/// A booted machine. It is turned off when it is dropped.
+/// A booted machine. It is turned off on drop.
 #[derive(Debug)]
 pub struct Guest {
     machine: &'static Description,
@@ -54,7 +54,7 @@ pub struct Guest {
     received: Vec<u8>,
     folder: TempDir,
     step_limit: Duration,
-    /// A word that nothing in the machine knows, which is in the name of each step.
+    /// A random word in the name of each step, unknown inside the machine.
     secret: u64,
     step_count: u64,
 }
@@ -91,17 +91,16 @@ impl Guest {
         Ok(guest)
     }
 
-    /// The machine's description.
+    /// Returns the machine's description.
     pub fn machine(&self) -> &'static Description {
         self.machine
     }
 
-    /// Runs a shell script, and waits for its end. What it leaves in the background runs on.
+    /// Runs a shell script, and waits for its end. Background processes continue.
     ///
     /// # Errors
     ///
-    /// [`RigError::Gone`], [`RigError::Silent`] and [`RigError::Garbled`] where the machine does not answer; that the
-    /// script fails is no error.
+    /// [`RigError::Gone`], [`RigError::Silent`] and [`RigError::Garbled`] if the machine does not answer; a failing script is no error.
     pub fn run(&mut self, script: &str) -> Result<Outcome, RigError> {
         let during = format!("running `{script}`");
         self.step_count += 1;
@@ -121,11 +120,11 @@ impl Guest {
         }
     }
 
-    /// Runs a script again and again until it succeeds.
+    /// Repeats a script until it succeeds.
     ///
     /// # Errors
     ///
-    /// [`RigError::InVain`] where it never does, and those of [`Guest::run`].
+    /// [`RigError::InVain`] if it never does, and errors of [`Guest::run`].
     pub fn wait_for(&mut self, what: &str, script: &str) -> Result<Outcome, RigError> {
         let mut patience = Patience::new(self.step_limit);
         let mut looks = 0;
@@ -144,7 +143,7 @@ impl Guest {
         }
     }
 
-    /// The last lines that the machine wrote to its console.
+    /// Returns the last lines of the machine's console.
     pub fn console(&self) -> String {
         let text = fs::read(self.console_path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).into_owned();
@@ -164,11 +163,11 @@ impl Guest {
         Ok(())
     }
 
-    /// Does what the description asks for after booting.
+    /// Applies the description's settings after booting.
     fn prepare(&mut self) -> Result<(), RigError> {
         let online = cpus::parse(&self.machine.expected().online);
         let mut script = "set -e\n".to_owned();
-        // The first cpu has no such file. Those that are as they should be are left alone.
+        // The first cpu has no such file. Cpus already in the right state are left alone.
         for cpu in self.machine.present().iter().filter(|cpu| **cpu > 0) {
             let (file, on) = (format!("/sys/devices/system/cpu/cpu{cpu}/online"), u8::from(online.contains(cpu)));
             script.push_str(&format!("[ $(cat {file}) = {on} ] || echo {on} >{file}\n"));
@@ -188,7 +187,7 @@ impl Guest {
         Err(RigError::Garbled { during: format!("preparing {}", self.machine.name), line })
     }
 
-    /// The next line, without its end.
+    /// Returns the next line, without its end.
     fn line(&mut self, patience: &mut Patience, during: &str) -> Result<String, RigError> {
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
@@ -199,7 +198,7 @@ impl Guest {
         }
     }
 
-    /// Receives more bytes, which begin the patience anew.
+    /// Receives more bytes, which reset the patience.
     fn receive(&mut self, patience: &mut Patience, during: &str) -> Result<(), RigError> {
         loop {
             let (begun, waited) = (Instant::now(), self.time_without_cpu());
@@ -220,7 +219,8 @@ impl Guest {
         }
     }
 
-    /// Returns how long the emulator's busiest thread could have run and had no cpu of the host, or zero if the host does not say.
+    /// Returns the time for which the emulator's busiest thread was runnable without a cpu of the host, or zero if the host does not report
+    /// it.
     fn time_without_cpu(&self) -> Duration {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.emulator.id())).into_iter().flatten().flatten();
         let waited = |task: fs::DirEntry| {
@@ -232,7 +232,7 @@ impl Guest {
 
     fn silent_or_gone(&mut self, limit: Duration, during: &str) -> RigError {
         let during = during.to_owned();
-        // An emulator whose output has ended is ending; it is given the time to have a status.
+        // An emulator with closed output is ending; wait for its status.
         let ended = (0..50).find_map(|_| {
             let status = self.emulator.try_wait().ok().flatten();
             if status.is_none() {
@@ -246,7 +246,7 @@ impl Guest {
         }
     }
 
-    /// The console's end, and what the emulator itself had to say.
+    /// Returns the console's end, and the emulator's own messages.
     fn last_words(&self) -> String {
         let warnings = fs::read_to_string(self.folder.path().join("warnings")).unwrap_or_default();
         let warnings = warnings.lines().filter(|line| !line.contains("warning: TCG doesn't support"));
@@ -256,13 +256,13 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // It has nothing to save: its memory is all it has.
+        // It has no state to save besides its memory.
         let _ = self.emulator.kill();
         let _ = self.emulator.wait();
     }
 }
 
-/// How long something may go on without a sign of life.
+/// Time that may pass without a sign of life.
 struct Patience {
     limit: Duration,
     spent: Duration,
@@ -273,7 +273,7 @@ impl Patience {
         Self { limit, spent: Duration::ZERO }
     }
 
-    /// Counts time that passed, less the part of it in which the host had no cpu.
+    /// Counts time that passed, less the part in which the host had no cpu.
     fn spend(&mut self, passed: Duration, without_cpu: Duration) {
         self.spent += passed.saturating_sub(without_cpu);
     }
@@ -297,12 +297,12 @@ fn pump(mut output: ChildStdout) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Takes the whole answer to a step from what was received, with all that came before it: the rest of answers to earlier steps. `None` until
-/// it is complete.
+/// Takes the whole answer to a step from the received bytes, with all bytes before it, which belong to answers to earlier steps. `None`
+/// until it is complete.
 ///
 /// # Errors
 ///
-/// The line, or what follows the answer, that is not as it has to be.
+/// The malformed line, or the bytes after the answer.
 fn take_answer(received: &mut Vec<u8>, step: &str) -> Result<Option<Outcome>, String> {
     let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let begin = format!("\nrig {step} ").into_bytes();
@@ -328,7 +328,7 @@ fn take_answer(received: &mut Vec<u8>, step: &str) -> Result<Option<Outcome>, St
     Ok(Some(outcome))
 }
 
-/// The numbers of an answer, "0 12 0".
+/// Parses the numbers of an answer, "0 12 0".
 fn parse_numbers(line: &str) -> Option<[usize; 3]> {
     let numbers: Option<Vec<usize>> = line.trim_end().split(' ').map(|word| word.parse().ok()).collect();
     numbers?.try_into().ok()

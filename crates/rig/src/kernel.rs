@@ -1,4 +1,4 @@
-//! The kernel that the machines boot, and the driver of their disk: a distribution's, fetched once and kept.
+//! The machines' kernel, and the driver of their disk: a distribution's, fetched once and kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,29 +6,29 @@ use std::process::{Command, Stdio};
 
 use crate::RigError;
 
-/// The variable that names a kernel to boot instead.
+/// The variable that names another kernel to boot.
 const VARIABLE: &str = "COREWISE_RIG_KERNEL";
 /// Debian's package that depends on its newest kernel.
 const PACKAGE: &str = "linux-image-amd64";
 const NAME: &str = "vmlinuz";
 /// The folder of the driver's modules beside it.
 const MODULES_FOLDER: &str = "modules";
-/// The modules that drive a virtio disk, each after those that it needs. The distribution builds them into no kernel.
+/// The modules of a virtio disk's driver, each after its dependencies. The distribution builds them into no kernel.
 const MODULES: [&str; 6] =
     ["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk"];
 
-/// The folder where the kernel is kept.
+/// Returns the folder of the kept kernel.
 fn folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| here.join("../../target"), PathBuf::from);
     target.join("rig")
 }
 
-/// The kernel: the one that `COREWISE_RIG_KERNEL` names, or the one that was fetched.
+/// Finds the kernel: the one in `COREWISE_RIG_KERNEL`, or the fetched one.
 ///
 /// # Errors
 ///
-/// [`RigError::Missing`] where there is none.
+/// [`RigError::Missing`] if there is none.
 pub fn find() -> Result<PathBuf, RigError> {
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
     let path = named.unwrap_or_else(|| folder().join(NAME));
@@ -40,18 +40,18 @@ pub fn find() -> Result<PathBuf, RigError> {
     }
 }
 
-/// The modules that belong to the kernel, in the order in which they are loaded; none where there are none of it.
+/// Returns the kernel's modules, in the order of loading; empty if there are none for this kernel.
 pub fn modules() -> Vec<PathBuf> {
     let all = MODULES.map(|name| folder().join(MODULES_FOLDER).join(format!("{name}.ko")));
     let is_there = std::env::var_os(VARIABLE).is_none() && all.iter().all(|path| path.is_file());
     if is_there { all.into() } else { Vec::new() }
 }
 
-/// Fetches Debian's kernel with the modules, unless they are there. A kernel without modules does where they cannot be had.
+/// Fetches Debian's kernel with the modules, unless they are there. If the modules are not available, a kernel without them is enough.
 ///
 /// # Errors
 ///
-/// [`RigError::Missing`] where this host has no package of it, [`RigError::Host`] where it cannot be unpacked.
+/// [`RigError::Missing`] if this host has no package of it, [`RigError::Host`] if it cannot be unpacked.
 pub fn fetch() -> Result<PathBuf, RigError> {
     match find() {
         Ok(path) if std::env::var_os(VARIABLE).is_some() || !modules().is_empty() => Ok(path),
@@ -70,12 +70,12 @@ fn fetched() -> Result<PathBuf, RigError> {
     let path = folder.join(NAME);
     let image = only_file(&work.path().join("boot"), "vmlinuz-")?;
     keep_modules(work.path())?;
-    // Renamed when it is whole, so that nobody boots half a kernel.
+    // Renamed when complete, so that half a kernel is never booted.
     fs::rename(&image, &path).map_err(|source| RigError::file(&image, source))?;
     Ok(path)
 }
 
-/// Puts the modules beside the kernel that they belong to.
+/// Moves the modules beside their kernel.
 fn keep_modules(unpacked: &Path) -> Result<(), RigError> {
     let release = only_file(&unpacked.join("lib/modules"), "")?;
     let kept = folder().join(MODULES_FOLDER);
@@ -92,7 +92,7 @@ fn keep_modules(unpacked: &Path) -> Result<(), RigError> {
     Ok(())
 }
 
-/// The name of the newest kernel's package, such as "linux-image-6.1.0-56-amd64".
+/// Returns the name of the newest kernel's package, such as "linux-image-6.1.0-56-amd64".
 fn package() -> Result<String, RigError> {
     let missing = |why: &str| RigError::Missing {
         what: format!("Debian's package {PACKAGE}"),
@@ -108,7 +108,7 @@ fn dependency(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.trim().strip_prefix("Depends: ")).filter(|name| name.starts_with("linux-image-"))
 }
 
-/// Unpacks of the package the kernel, and the modules of the disk's driver.
+/// Unpacks the kernel, and the modules of the disk's driver, from the package.
 fn unpack(folder: &Path) -> Result<(), RigError> {
     let package = only_file(folder, "linux-image-")?;
     let failed = |why: String| RigError::Host { program: "dpkg-deb".to_owned(), why };
@@ -133,7 +133,7 @@ fn only_file(folder: &Path, prefix: &str) -> Result<PathBuf, RigError> {
     })
 }
 
-/// Runs a program of the host; its words are part of the error where it fails.
+/// Runs a program of the host; if it fails, its output is part of the error.
 fn run(command: &mut Command) -> Result<(), RigError> {
     let failed = |command: &Command, why| RigError::Host { program: format!("{:?}", command.get_program()), why };
     let output = command.output().map_err(|error| failed(command, error.to_string()))?;

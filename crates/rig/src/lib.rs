@@ -1,10 +1,10 @@
 //! The test rig: boots machines of other topologies in an emulator, and runs corewise there as a user would.
 //!
-//! A [`Description`] says what a machine is: its packages, dies, cores and threads, how the kernel numbers its cpus, its
-//! nodes and their memory. From it come the emulator's command line ([`emulator`]), the table that tells the kernel about the
-//! cpus ([`acpi`]), and what a program that looks at the machine has to find ([`Expected`]). A [`Rig`] boots it with the
-//! kernel of a distribution and a root file system that holds one program, its libraries and busybox; a [`Guest`] is a
-//! booted machine that runs steps. Nothing here uses corewise's own crates: what is expected is worked out a second time.
+//! A [`Description`] describes a machine: its packages, dies, cores and threads, the numbering of its cpus, its nodes and their memory.
+//! From it come the emulator's command line ([`emulator`]), the kernel's table of cpus ([`acpi`]), and the facts that a program must find
+//! there ([`Expected`]). A [`Rig`] boots it with a distribution's kernel and a root file system that holds one program, its libraries and
+//! busybox; a [`Guest`] is a booted machine that runs steps. The rig does not use corewise's own crates: expected facts are computed
+//! independently.
 #![forbid(unsafe_code)]
 
 pub mod acpi;

@@ -1,20 +1,20 @@
-//! The shared libraries that a program needs, as `ldd` tells them.
+//! The shared libraries that a program needs, from `ldd`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::RigError;
 
-/// The libraries of a program, its loader among them; none for a static one.
+/// Returns the libraries of a program, including its loader; empty for a static one.
 ///
 /// # Errors
 ///
-/// [`RigError::Host`] where `ldd` cannot be started, or a library cannot be found.
+/// [`RigError::Host`] if `ldd` cannot be started, or a library cannot be found.
 pub fn of(program: &Path) -> Result<Vec<PathBuf>, RigError> {
     let failed = |why: String| RigError::Host { program: "ldd".to_owned(), why };
     let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output();
     let output = output.map_err(|error| failed(error.to_string()))?;
-    // For a static program ldd fails, and says so; a file that is none would not have been built.
+    // For a static program ldd fails with a message; other files than programs would not have been built.
     let text = String::from_utf8_lossy(&output.stdout);
     match missing(&text) {
         Some(line) => Err(failed(format!("{}: {line}", program.display()))),
@@ -26,7 +26,7 @@ fn missing(text: &str) -> Option<&str> {
     text.lines().map(str::trim).find(|line| line.ends_with("not found"))
 }
 
-/// The paths in lines such as "libc.so.6 => /lib/libc.so.6 (0x7f…)" and "/lib64/ld-linux.so.2 (0x7f…)".
+/// Returns the paths in lines such as "libc.so.6 => /lib/libc.so.6 (0x7f…)" and "/lib64/ld-linux.so.2 (0x7f…)".
 fn paths(text: &str) -> Vec<PathBuf> {
     let path = |line: &str| {
         let found = line.split_once("=>").map_or(line, |(_, found)| found).trim();

@@ -5,7 +5,7 @@ use crate::{Description, Disk, Memory, Numbering, Processor, Threads};
 const XEON: Processor =
     Processor { vendor: "GenuineIntel", family: 6, model: 0x8f, name: "Intel(R) Xeon(R) Gold 6430" };
 
-/// One core of one thread, which the machines below change into what they are.
+/// One core of one thread, the base of the machines below.
 const ONE: Description = Description {
     name: "one-cpu",
     about: "a machine with a single cpu",
@@ -72,8 +72,8 @@ const THREADRIPPER_2990WX: Description = Description {
 
 const PUBLISHED_DISTANCES: &[&[u32]] = &[&[10, 16, 16, 16], &[16, 10, 16, 16], &[16, 16, 10, 16], &[16, 16, 16, 10]];
 
-/// The kernel works out from the APIC id which cache a cpu of the first Zen processors has, and takes four cores for granted.
-/// So this one claims to be of the second generation.
+/// The kernel derives the caches of the first Zen processors from the APIC id, and assumes four cores. So this one claims to be of the
+/// second generation.
 const THREADRIPPER_2990WX_SMALL: Description = Description {
     name: "threadripper-2990wx-small",
     about: "the 2990WX with one core to a last-level cache, 16 cpus",
@@ -137,8 +137,8 @@ const DUAL_SOCKET: Description = Description {
     ..EIGHT
 };
 
-/// With two nodes to a package, the kernel counts the cores of processors before Zen otherwise than the emulator, and takes
-/// two for one. So this one claims to be of a later family.
+/// With two nodes to a package, the kernel counts the cores of processors before Zen differently from the emulator, and takes two for one.
+/// So this one claims to be of a later family.
 const OPTERON_6134: Description = Description {
     name: "opteron-6134",
     about: "AMD Opteron 6134, two of four packages: two nodes to a package. Each node appears as a die",
@@ -212,7 +212,7 @@ const CONTAINER: Description = Description {
     ..EIGHT
 };
 
-/// All machines: the first shows what no machine's shape matters for; then small ones before large ones.
+/// All machines: the first serves tests that do not depend on a machine's shape; then small ones before large ones.
 pub static MACHINES: [Description; 14] = [
     FX_8150,
     THREADRIPPER_2990WX_SMALL,
@@ -230,7 +230,7 @@ pub static MACHINES: [Description; 14] = [
     THREADRIPPER_2990WX,
 ];
 
-/// The machine of a name.
+/// Returns the machine of a name.
 pub fn machine(name: &str) -> Option<&'static Description> {
     MACHINES.iter().find(|machine| machine.name == name)
 }

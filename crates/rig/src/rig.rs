@@ -1,4 +1,4 @@
-//! The rig itself: everything that booting takes, found once.
+//! The rig itself: all parts needed for booting, found once.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -9,22 +9,22 @@ use crate::archive::Archive;
 use crate::emulator::{self, Console};
 use crate::{Description, Guest, RigError, acpi, kernel, root_files};
 
-/// Which machines the environment asks for.
+/// The machines that the environment selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// None; what every `cargo test` does.
+    /// None, as in every `cargo test`.
     None,
-    /// Those that each change of corewise is tried on.
+    /// The machines that each change of corewise is tried on.
     Change,
     /// All.
     Full,
 }
 
 impl Use {
-    /// The variable that says it.
+    /// The variable that selects them.
     pub const VARIABLE: &str = "COREWISE_RIG";
 
-    /// What the environment says: "none", "change" or "full"; none where it says nothing.
+    /// Reads the environment: "none", "change" or "full"; none if the variable is not set.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Use {
         }
     }
 
-    /// Whether a machine belongs to it.
+    /// Returns true if a machine is selected.
     pub fn includes(self, machine: &Description) -> bool {
         match self {
             Self::None => false,
@@ -61,22 +61,22 @@ pub struct Rig {
 }
 
 impl Rig {
-    /// Finds what booting takes, and packs programs for the machines, where each lies in /usr/bin under a name.
+    /// Finds the parts for booting, and packs programs for the machines, each under a name in /usr/bin.
     ///
     /// # Errors
     ///
-    /// [`RigError::Missing`] where the host lacks a part, others where a file cannot be read.
+    /// [`RigError::Missing`] if the host lacks a part, others if a file cannot be read.
     pub fn new(programs: &[(&Path, &str)]) -> Result<Self, RigError> {
         tidy_up();
         Ok(Self { emulator: emulator::program()?, kernel: kernel::find()?, files: root_files::archive(programs)? })
     }
 
-    /// Whether the kernel is there.
+    /// Returns true if the kernel is there.
     pub fn has_kernel() -> bool {
         kernel::find().is_ok()
     }
 
-    /// Fetches the kernel where it is not there yet.
+    /// Fetches the kernel if it is not there yet.
     ///
     /// # Errors
     ///
@@ -85,11 +85,11 @@ impl Rig {
         kernel::fetch()
     }
 
-    /// Boots a machine, and waits until it takes steps.
+    /// Boots a machine, and waits until it accepts steps.
     ///
     /// # Errors
     ///
-    /// [`RigError::Gone`] and [`RigError::Silent`] where it does not come up, with its console's last lines.
+    /// [`RigError::Gone`] and [`RigError::Silent`] if it does not come up, with its console's last lines.
     pub fn boot(&self, machine: &'static Description) -> Result<Guest, RigError> {
         let folder = self.folder(machine)?;
         let console = folder.path().join("console");
@@ -101,7 +101,7 @@ impl Rig {
     ///
     /// # Errors
     ///
-    /// [`RigError::Host`] where the emulator cannot be started.
+    /// [`RigError::Host`] if the emulator cannot be started.
     pub fn shell(&self, machine: &Description) -> Result<ExitStatus, RigError> {
         let folder = self.folder(machine)?;
         let arguments = self.arguments(machine, &folder, Console::Terminal);
@@ -109,7 +109,7 @@ impl Rig {
         status.map_err(|error| RigError::Host { program: self.emulator.display().to_string(), why: error.to_string() })
     }
 
-    /// A folder with the machine's files: its table of cpus in front, the root file system behind it.
+    /// Makes a folder with the machine's files: its table of cpus in front, the root file system behind it.
     fn folder(&self, machine: &Description) -> Result<TempDir, RigError> {
         let folder = tempfile::Builder::new().prefix(&format!("{PREFIX}{}-", std::process::id())).tempdir();
         let folder = folder.map_err(|source| RigError::file(std::env::temp_dir(), source))?;
@@ -126,7 +126,7 @@ impl Rig {
         emulator::arguments(machine, &self.kernel, &files_in(folder), console)
     }
 
-    /// The emulator ends with whoever started it, also where that is killed.
+    /// Returns the emulator's command. The emulator ends with its parent, even if that is killed.
     fn emulator(&self, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.emulator);
         if let Some(setpriv) = emulator::on_path("setpriv") {
@@ -138,7 +138,7 @@ impl Rig {
     }
 }
 
-/// Machines' folders are named after this and the process that made them.
+/// Prefix of machines' folders; the number of the process that made them follows.
 const PREFIX: &str = "corewise-rig-";
 
 /// Removes the folders of processes that were killed before they could do it.

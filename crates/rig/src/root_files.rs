@@ -10,9 +10,9 @@ use crate::archive::Archive;
 use crate::emulator::on_path;
 use crate::{RigError, kernel, libraries};
 
-/// What the first process does.
+/// Script of the first process.
 const INIT: &str = include_str!("init.sh");
-/// Programs of others that scenarios compare with; those that the host has go along.
+/// Other programs that scenarios compare with; included if the host has them.
 const TOOLS: [&str; 9] = [
     "lscpu",
     "taskset",
@@ -24,18 +24,18 @@ const TOOLS: [&str; 9] = [
     "hwloc-ps",
     "numactl",
 ];
-/// The folder of the modules of the disk's driver; scenarios load them.
+/// The folder of the disk driver's modules; scenarios load them.
 const MODULES: &str = "lib/modules";
 const EMPTY_FOLDERS: [&str; 6] = ["proc", "sys", "dev", "run", "tmp", "sbin"];
 const USERS: &str = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n";
 const GROUPS: &str = "root:x:0:\nuser:x:1000:\n";
 
-/// The whole file system with programs in /usr/bin, each under a name.
+/// Builds the whole file system with programs in /usr/bin, each under a name.
 ///
 /// # Errors
 ///
-/// [`RigError::Missing`] where the host has no busybox, [`RigError::File`] and [`RigError::Host`] where a program, a
-/// library or a tool cannot be read.
+/// [`RigError::Missing`] if the host has no busybox, [`RigError::File`] and [`RigError::Host`] if a program, a library or a tool cannot be
+/// read.
 pub fn archive(programs: &[(&Path, &str)]) -> Result<Vec<u8>, RigError> {
     let busybox = on_path("busybox").ok_or_else(|| RigError::Missing {
         what: "busybox".to_owned(),
@@ -66,7 +66,7 @@ fn in_usr_bin(name: &str) -> String {
     format!("usr/bin/{name}")
 }
 
-/// Adds a program and those of its libraries that are not there yet.
+/// Adds a program and its libraries, unless they are there.
 fn add_program(
     archive: &mut Archive,
     present: &mut BTreeSet<PathBuf>,
@@ -89,13 +89,13 @@ fn add(archive: &mut Archive, file: &Path, path: &str) -> Result<(), RigError> {
     Ok(())
 }
 
-/// A program's file, and the folder that it lives in for so long.
+/// A program's file, and the folder that it temporarily lies in.
 struct Stripped {
     path: PathBuf,
     _folder: Option<tempfile::TempDir>,
 }
 
-/// The program without what only debuggers read, which is most of it; as it is where there is no `strip`.
+/// Returns the program without debug information, which is most of it; unchanged if there is no `strip`.
 fn stripped(program: &Path) -> Result<Stripped, RigError> {
     let folder = tempfile::tempdir().map_err(|source| RigError::file(std::env::temp_dir(), source))?;
     let path = folder.path().join("program");

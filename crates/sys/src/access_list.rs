@@ -1,27 +1,26 @@
-//! Who may change a file of Windows: its owner and its access list, as the kernel writes both into one buffer.
+//! Owner and access list of a Windows file, as the kernel writes both into one buffer: they decide which users may change the file.
 //!
-//! The buffer is a self-relative SECURITY_DESCRIPTOR ([MS-DTYP] 2.4.6): offsets of an owner, a security identifier (2.4.2), and of a list
-//! of entries (2.4.5), each of which allows or denies rights to one identifier (2.4.4). Entries that deny are passed over: that can only
-//! make a file look more open than it is.
+//! The buffer is a self-relative SECURITY_DESCRIPTOR ([MS-DTYP] 2.4.6). It holds offsets of an owner, which is a security identifier
+//! (2.4.2), and of a list of entries (2.4.5). Each entry allows or denies rights to one identifier (2.4.4). Entries that deny are skipped:
+//! this can only make a file look more open than it is.
 
 use std::fmt;
 
-/// Rights to change what is in a file, or what is in a folder: FILE_WRITE_DATA, FILE_APPEND_DATA, FILE_WRITE_EA, FILE_DELETE_CHILD,
+/// Rights to change the contents of a file or folder: FILE_WRITE_DATA, FILE_APPEND_DATA, FILE_WRITE_EA, FILE_DELETE_CHILD,
 /// FILE_WRITE_ATTRIBUTES, GENERIC_WRITE, and all of [`REPLACE`].
 pub const WRITE: u32 = 0x2 | 0x4 | 0x10 | 0x100 | 0x4000_0000 | REPLACE;
-/// Rights to put something else in the place of a folder, or of what lies in it: FILE_DELETE_CHILD, DELETE, WRITE_DAC, WRITE_OWNER,
-/// GENERIC_ALL.
+/// Rights to replace a folder or its contents: FILE_DELETE_CHILD, DELETE, WRITE_DAC, WRITE_OWNER, GENERIC_ALL.
 pub const REPLACE: u32 = 0x40 | 0x1_0000 | 0x4_0000 | 0x8_0000 | 0x1000_0000;
-/// The right to delete the file or folder itself: it means nothing where there is no folder above.
+/// The right to delete the file or folder itself. Irrelevant if there is no folder above.
 pub const DELETE: u32 = 0x1_0000;
 
-/// Kinds of entries: that allow, also under a condition, which counts as fulfilled; and that deny.
+/// Entry types that allow (a conditional one counts as fulfilled), and types that deny.
 const ALLOW: [u8; 2] = [0, 9];
 const DENY: [u8; 4] = [1, 6, 10, 12];
-/// The entry is for what will be made in the folder, and not for the folder itself.
+/// Flag: the entry applies to files made in the folder, not to the folder itself.
 const INHERIT_ONLY: u8 = 8;
 
-/// A user or group: a security identifier.
+/// Security identifier of a user or group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sid {
     authority: u64,
@@ -29,7 +28,7 @@ pub struct Sid {
 }
 
 impl Sid {
-    /// Reads one that begins at a place of a buffer.
+    /// Reads the identifier at offset `place` of a buffer.
     pub fn at(bytes: &[u8], place: usize) -> Option<Self> {
         let head = bytes.get(place..place.checked_add(8)?)?;
         if head[0] != 1 || head[1] > 15 {
@@ -40,32 +39,32 @@ impl Sid {
         Some(Self { authority, numbers: numbers.collect::<Option<_>>()? })
     }
 
-    /// The same as bytes, as calls take it.
+    /// Returns the binary form that system calls take.
     pub fn bytes(&self) -> Vec<u8> {
         let head = [1, self.numbers.len() as u8];
         let numbers = self.numbers.iter().flat_map(|number| number.to_le_bytes());
         head.into_iter().chain(self.authority.to_be_bytes().into_iter().skip(2)).chain(numbers).collect()
     }
 
-    /// Whether it can change every file anyway: SYSTEM, the administrators, or Windows' own installer. OWNER RIGHTS are the owner's.
+    /// Returns true if it can change every file anyway: SYSTEM, the administrators, or Windows' own installer.
     fn is_administrator(&self) -> bool {
         let installer = [80, 956_008_885, 3_418_522_649, 1_831_038_044, 1_853_292_631, 2_271_478_464];
         let of_windows: [&[u32]; 3] = [&[18], &[32, 544], &installer];
         self.authority == 5 && of_windows.contains(&self.numbers.as_slice())
     }
 
-    /// Whether it is SYSTEM, LOCAL SERVICE, NETWORK SERVICE, or a service of its own name (S-1-5-80).
+    /// Returns true for SYSTEM, LOCAL SERVICE, NETWORK SERVICE, and a service with a name of its own (S-1-5-80).
     pub(crate) fn is_service(&self) -> bool {
         self.authority == 5 && matches!(self.numbers.first(), Some(18..=20 | 80))
     }
 
-    /// The owner's rights beyond those that every owner has.
+    /// Returns true for OWNER RIGHTS (S-1-3-4): rights of the owner beyond the usual ones.
     fn is_owner_rights(&self) -> bool {
         self.authority == 3 && self.numbers == [4]
     }
 }
 
-/// As Windows writes it: "S-1-5-18".
+/// Formats the identifier as Windows does: "S-1-5-18".
 impl fmt::Display for Sid {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "S-1-{}", self.authority)?;
@@ -73,20 +72,20 @@ impl fmt::Display for Sid {
     }
 }
 
-/// Why somebody besides a user, the administrators and the system can have changed a file.
+/// Reason why a file may have been changed by others than a user, the administrators and the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Foreign {
-    /// It belongs to this one.
+    /// It belongs to this identifier.
     BelongsTo(Sid),
-    /// It has no access list: everybody may do everything.
+    /// It has no access list: everyone has all rights.
     IsOpen,
-    /// This one may change it.
+    /// This identifier may change it.
     Writable(Sid),
-    /// Its access list cannot be understood.
+    /// Its access list cannot be parsed.
     Unreadable,
 }
 
-/// Who besides a user, the administrators and the system has one of some rights; nothing where nobody has.
+/// Returns why someone besides the user, the administrators and the system may have any of `rights`; `None` if no one has.
 pub fn foreign(descriptor: &[u8], user: &Sid, rights: u32) -> Option<Foreign> {
     let is_trusted = |sid: &Sid| sid == user || sid.is_administrator();
     let Some((owner, list)) = parts(descriptor) else { return Some(Foreign::Unreadable) };
@@ -100,7 +99,7 @@ pub fn foreign(descriptor: &[u8], user: &Sid, rights: u32) -> Option<Foreign> {
     other.map(|(_, sid)| Foreign::Writable(sid))
 }
 
-/// The owner, and the bytes from the access list on; nothing for the list where there is none.
+/// Returns the owner and the bytes from the access list on; `None` for the list if there is none.
 fn parts(descriptor: &[u8]) -> Option<(Sid, Option<&[u8]>)> {
     const HAS_LIST: u16 = 0x4;
     let owner = Sid::at(descriptor, word(descriptor, 4)? as usize)?;
@@ -110,7 +109,7 @@ fn parts(descriptor: &[u8]) -> Option<(Sid, Option<&[u8]>)> {
     Some((owner, list))
 }
 
-/// The rights that entries allow, and to whom; nothing where an entry is of a kind that is not known, or lies about its length.
+/// Returns the rights that entries allow, each with its identifier; `None` if an entry has an unknown type or a wrong length.
 fn entries(list: &[u8]) -> Option<Vec<(u32, Sid)>> {
     let list = list.get(..usize::from(half(list, 2)?))?;
     let mut place = 8;

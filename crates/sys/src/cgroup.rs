@@ -1,8 +1,8 @@
-//! A control group of version 2 that holds a command on cpus and memory nodes, where the controller cpuset is delegated.
+//! A control group of version 2 that holds a command on cpus and memory nodes, if the controller cpuset is delegated.
 //!
-//! The rules are those of Documentation/admin-guide/cgroup-v2.rst of the kernel. Our own group has processes in it: corewise
-//! and whoever started it. Below a group with processes the kernel accepts threaded groups alone, for threaded controllers
-//! alone, of which cpuset is one; only the root of the hierarchy is exempt.
+//! The rules are those in the kernel's Documentation/admin-guide/cgroup-v2.rst. Our own group contains processes: corewise and its parent.
+//! Below a group with processes the kernel accepts only threaded groups, for threaded controllers, of which cpuset is one. Only the root of
+//! the hierarchy is exempt.
 
 mod facts;
 mod place;
@@ -22,7 +22,7 @@ pub use entrance::Entry;
 pub use facts::{Facts, Plan};
 pub use place::locate;
 
-/// How many groups one process may have at a time.
+/// Maximum number of groups of one process.
 const MOST_GROUPS: u32 = 1000;
 
 /// A control group of our own, empty until a command enters it.
@@ -30,17 +30,17 @@ const MOST_GROUPS: u32 = 1000;
 pub struct Cgroup {
     path: PathBuf,
     entrance: File,
-    /// The numbers of the changes in the journal, in the order in which they were made.
+    /// Journal numbers of the changes, in the order in which they were made.
     changes: Vec<u32>,
 }
 
 impl Cgroup {
-    /// Makes a group below the one this process is in, that may use these cpus and, where they are given, these memory
-    /// nodes only. All changes go through the journal; where something fails, all is put back before this returns.
+    /// Makes a group below this process's own group, restricted to these cpus and, if given, these memory nodes. All changes go through the
+    /// journal; on failure all are undone before this returns.
     ///
     /// # Errors
-    /// [`SysError::Cgroup`] where there can be no such group or the kernel gives it less; [`SysError::Journal`],
-    /// [`SysError::JournalRefused`] and [`SysError::Change`] as [`Journal::make`].
+    /// [`SysError::Cgroup`] if no such group is possible or the kernel gives it less; [`SysError::Journal`], [`SysError::JournalRefused`]
+    /// and [`SysError::Change`] as [`Journal::make`].
     pub fn prepare(journal: &mut Journal, cpus: &CpuSet, nodes: Option<&CpuSet>) -> Result<Self, SysError> {
         if cfg!(windows) {
             return Err(CgroupRefusal::None.into());
@@ -50,10 +50,10 @@ impl Cgroup {
         Self::prepare_in(&home, journal, cpus, nodes)
     }
 
-    /// As [`Cgroup::prepare`], below a given group.
+    /// As [`Cgroup::prepare`], below `home`.
     fn prepare_in(home: &Path, journal: &mut Journal, cpus: &CpuSet, nodes: Option<&CpuSet>) -> Result<Self, SysError> {
         let refused = |source| CgroupRefusal::NotPermitted { path: home.to_owned(), source };
-        // Until all is checked: another corewise that ends here might turn the controller off again.
+        // Held until all is checked: another corewise that ends now might turn the controller off again.
         let held = journal.hold_groups()?;
         let plan = Facts::read(home).map_err(refused)?.plan(home)?;
         check_writable(home)?;
@@ -77,23 +77,23 @@ impl Cgroup {
         &self.path
     }
 
-    /// Makes a command enter the group before its first instruction; its children are born into it. What restricts the
-    /// command's affinity must be asked for after this: on many kernels entering sets it to the group's cpus.
+    /// Makes a command enter the group before its first instruction; its children are born into it. Restrict the command's affinity only
+    /// after this call: on many kernels entering a group sets it to the group's cpus.
     ///
     /// # Errors
-    /// When there are no file numbers left.
+    /// If no file descriptor is left.
     pub fn hold(&self, command: &mut Command) -> io::Result<Entry> {
         entrance::enter_first(command, self.entrance.try_clone()?)
     }
 
-    /// Removes the group and puts everything back, the last change first. Processes that the command left behind go back
-    /// to the group they came from.
+    /// Removes the group and undoes everything, the last change first. Processes that the command left behind return to the group they came
+    /// from.
     pub fn finish(self, journal: &mut Journal) -> Vec<Undone> {
         self.changes.iter().rev().filter_map(|change| journal.undo(*change)).collect()
     }
 }
 
-/// Opening for writing changes nothing, and the kernel checks what it would check then.
+/// Checks that the group's files may be written. Opening them for writing changes nothing, and makes the kernel check the permissions.
 fn check_writable(home: &Path) -> Result<(), CgroupRefusal> {
     for name in ["cgroup.procs", "cgroup.subtree_control"] {
         let path = home.join(name);
@@ -103,7 +103,7 @@ fn check_writable(home: &Path) -> Result<(), CgroupRefusal> {
     Ok(())
 }
 
-/// Turns the controller on, where it is off; where another corewise turned it on, turning it off is shared.
+/// Turns the controller on if it is off. If another corewise turned it on, takes a share in turning it off.
 fn enabled(home: &Path, plan: Plan, journal: &mut Journal, changes: &mut Vec<u32>) -> Result<(), SysError> {
     let change = Change::controller(home, "cpuset");
     if plan.enable || journal.is_held_elsewhere(&change)? {
@@ -112,7 +112,7 @@ fn enabled(home: &Path, plan: Plan, journal: &mut Journal, changes: &mut Vec<u32
     Ok(())
 }
 
-/// Makes the group's folder, under a name that tells whose it is.
+/// Makes the group's folder; its name contains this process's number.
 fn made(home: &Path, journal: &mut Journal, changes: &mut Vec<u32>) -> Result<PathBuf, SysError> {
     let own = std::process::id();
     let mut names = (1..=MOST_GROUPS).map(|number| match number {
@@ -124,7 +124,7 @@ fn made(home: &Path, journal: &mut Journal, changes: &mut Vec<u32>) -> Result<Pa
     Ok(path)
 }
 
-/// What is written inside our own folder goes with it, and needs no entry in the journal.
+/// Sets the group's type, cpus and nodes. Files inside our own folder vanish with it and need no entry in the journal.
 fn filled(path: PathBuf, plan: Plan, cpus: &CpuSet, nodes: Option<&CpuSet>) -> Result<(PathBuf, File), SysError> {
     if plan.threaded {
         put(&path, "cgroup.type", "threaded")?;
@@ -147,8 +147,8 @@ fn put(group: &Path, file: &str, value: &str) -> Result<(), SysError> {
     opened.write_all(value.as_bytes()).map_err(|source| SysError::Change { what, source })
 }
 
-/// Writes what is wanted and reads what takes effect: the kernel cuts it to what the groups above have, and where nothing
-/// of it remains it takes all of theirs.
+/// Writes the wanted set and reads the effective one. The kernel cuts it to the sets of the groups above; if nothing remains, it takes all
+/// of theirs.
 fn restrict(group: &Path, file: &str, what: &'static str, wanted: &CpuSet) -> Result<(), SysError> {
     put(group, file, &wanted.to_string())?;
     let path = group.join(format!("{file}.effective"));

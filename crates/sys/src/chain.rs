@@ -1,6 +1,7 @@
-//! A random chain through memory: each element holds the address of the next one, so that no two are loaded at a time.
+//! A random chain through memory: each element holds the address of the next one, so that loads cannot overlap.
 //!
-//! An address and not an index: on some processors a load costs a cycle more where it has to multiply (AMD since Zen: five, not four).
+//! The elements hold addresses, not indices: on some processors a load with a scaled index costs a cycle more (AMD since Zen: five, not
+//! four).
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -12,37 +13,37 @@ use corewise_machine::random::Random;
 
 use crate::os::memory::{Memory, PageSize};
 
-/// It is looked at whether to stop after so many elements: some milliseconds, since each is another line of memory.
+/// Elements between two checks of the stop flag. They take some milliseconds, since each is another line of memory.
 const BETWEEN_LOOKS: usize = 1 << 13;
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// One cycle through the first elements of some memory, in random order. It grows and shrinks: at each length every cycle through its elements
-/// is as likely as any other.
+/// One cycle through the first elements of some memory, in random order. It grows and shrinks. At each length every cycle through its
+/// elements is equally likely.
 #[derive(Debug)]
 pub struct Chain {
     memory: Memory,
-    /// From one element to the next, in words.
+    /// Distance between neighbouring elements, in words.
     apart: usize,
-    /// How many elements are in the cycle.
+    /// Number of elements in the cycle.
     length: usize,
-    /// How much of the memory was touched, in bytes.
+    /// Number of touched bytes of the memory.
     touched: usize,
     random: Random,
-    /// The element where the walk is, in words.
+    /// The current element of the walk, in words.
     at: usize,
 }
 
 impl Chain {
-    /// A chain of no element on fresh memory: its elements lie so many bytes apart.
+    /// Makes an empty chain on fresh memory, for elements `apart` bytes apart.
     ///
     /// # Errors
-    /// When the memory cannot be had.
+    /// If the memory cannot be allocated.
     pub fn fresh(bytes: usize, node: Option<u32>, pages: PageSize, apart: usize, seed: u64) -> io::Result<Self> {
         let memory = Memory::untouched(bytes, node, pages)?;
         Ok(Self { memory, apart: apart / WORD_BYTES, length: 0, touched: 0, random: Random::new(seed), at: 0 })
     }
 
-    /// The nodes that its pages are on: as [`Memory::nodes`].
+    /// Returns the nodes that its pages are on, as [`Memory::nodes`].
     ///
     /// # Errors
     /// As there.
@@ -50,15 +51,15 @@ impl Chain {
         self.memory.nodes(most_pages)
     }
 
-    /// Which share of it is in huge pages, where that is known.
+    /// Returns the share of it in huge pages, or `None` if unknown.
     pub fn huge_share(&self) -> Option<f64> {
         self.memory.huge_share()
     }
 
-    /// Makes it as long as the first bytes of its memory take; false where it was stopped.
+    /// Resizes the chain to the first `bytes` of its memory; returns false if it was stopped.
     ///
-    /// A new element takes its place behind a random one that is there. So the last one that came is the first to go, and is found behind the
-    /// one that it remembers.
+    /// A new element is inserted behind a random existing one. So the newest element is the first to be removed; its second word names the
+    /// element before it.
     pub fn resize(&mut self, bytes: usize, stop: &AtomicBool) -> bool {
         let wanted = (bytes.min(self.memory.bytes()) / (self.apart * WORD_BYTES)).max(1);
         while self.length < wanted {
@@ -86,7 +87,7 @@ impl Chain {
         true
     }
 
-    /// Makes so many loads, from where the last walk ended.
+    /// Makes `loads` loads, from the end of the last walk on.
     pub fn walk(&mut self, loads: usize) {
         if self.length > 0 {
             let words = self.memory.words();
@@ -120,13 +121,13 @@ fn shrink(words: &[AtomicU64], apart: usize, old: std::ops::Range<usize>) {
     }
 }
 
-/// So many loads, each of the address that the one before found; the address where that ends. `from` is an element of a chain.
+/// Makes `loads` loads, each of the address that the load before returned, and returns the last address. `from` is an element of a chain.
 #[inline(never)]
 fn chase(from: &AtomicU64, loads: usize) -> usize {
     let mut at = std::ptr::from_ref(from).expose_provenance();
     for _ in 0..loads {
-        // SAFETY: every element of a chain holds the address of another one of it: `grow` and `shrink` alone write them, and the memory is
-        // nobody else's and as long-lived as the chain.
+        // SAFETY: every element of a chain holds the address of another element of it. Only `grow` and `shrink` write them, and the chain
+        // owns the memory and lives no longer than it.
         at = unsafe { (*with_exposed_provenance::<AtomicU64>(at)).load(Ordering::Relaxed) } as usize;
     }
     black_box(at)

@@ -1,7 +1,7 @@
-//! Changes to the machine that outlive the process that makes them: each says what it is, and knows the way back.
+//! Changes to the machine that outlive the process that makes them: each describes itself and how to undo it.
 //!
-//! Nothing is changed but through a [`Journal`], which writes down what is about to be changed, with the old value, before
-//! it is. What a process that crashed left behind is found by [`left_in`].
+//! All changes go through a [`Journal`], which records each change and the old value before the change is made. [`left_in`] finds the
+//! changes left by a process that crashed.
 
 mod affinity;
 mod controller;

@@ -1,10 +1,10 @@
-//! The clock is the instrument: the cheapest honest source of ticks, what a reading costs, and how long a tick is.
+//! The clock: the cheapest reliable source of ticks, the cost of a reading, and the length of a tick.
 
 use std::time::{Duration, Instant};
 
-/// Something that counts ticks upwards; a reading is taken after everything before it in the program is done.
+/// A source of ticks that counts upwards. A reading is taken after all earlier instructions are done.
 pub trait Ticks: Copy + Send + Sync {
-    /// The ticks now.
+    /// Returns the present count.
     fn now(self) -> u64;
 }
 
@@ -20,13 +20,14 @@ impl Ticks for Counter {
 }
 
 impl Counter {
-    /// The same counter, read without waiting for what comes before: a third of the time, for loops in which nothing comes before.
+    /// Returns the same counter, read without waiting for earlier instructions. It takes a third of the time, for loops with nothing to
+    /// wait for.
     pub const fn unordered(self) -> Unordered {
         Unordered(())
     }
 }
 
-/// The processor's counter without the order of [`Counter`].
+/// The processor's counter without the ordering of [`Counter`].
 #[derive(Clone, Copy, Debug)]
 pub struct Unordered(());
 
@@ -37,7 +38,7 @@ impl Ticks for Unordered {
     }
 }
 
-/// The operating system's monotonic clock, in nanoseconds since it was made.
+/// The operating system's monotonic clock, in nanoseconds since this value was made.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     base: Instant,
@@ -50,7 +51,7 @@ impl Ticks for SystemClock {
     }
 }
 
-/// Which source of ticks this machine has.
+/// The source of ticks on this machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// The processor's counter, which runs at a constant rate.
@@ -59,7 +60,7 @@ pub enum Source {
     System(SystemClock),
 }
 
-/// A source of ticks and what was measured about it.
+/// A source of ticks and its measured properties.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// The source.
@@ -68,14 +69,14 @@ pub struct Clock {
     pub name: &'static str,
     /// The length of a tick in nanoseconds.
     pub nanoseconds_per_tick: f64,
-    /// What one reading costs in nanoseconds: the mean distance of readings with nothing between them.
+    /// Cost of one reading in nanoseconds: the mean distance of consecutive readings.
     pub reading_ns: f64,
     /// The smallest step between two different readings, in nanoseconds.
     pub step_ns: f64,
 }
 
-/// How long the counter is held against the operating system's clock. A pair of readings is exact to about 30 ns, so
-/// the rate is exact to about one millionth.
+/// Time for which the counter is compared with the operating system's clock. A pair of readings is exact to about 30 ns, so the rate is
+/// exact to about one millionth.
 const CALIBRATION: Duration = Duration::from_millis(40);
 
 impl Clock {
@@ -118,13 +119,13 @@ impl Clock {
         }
     }
 
-    /// How many ticks a duration has.
+    /// Converts a duration to ticks.
     pub fn ticks_of(&self, duration: Duration) -> u64 {
         (duration.as_nanos() as f64 / self.nanoseconds_per_tick) as u64
     }
 }
 
-/// One moment on two clocks: ours, and the one that the kernel's events are told in.
+/// One moment on two clocks: ours, and the clock of the kernel's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Ticks of the clock's source.
@@ -134,8 +135,8 @@ pub struct Moment {
 }
 
 impl Clock {
-    /// This moment on both clocks, exact to about 30 ns: of several tries, the one with the least time between the readings of
-    /// the source around that of the other clock.
+    /// Reads both clocks at one moment, exact to about 30 ns. Of several tries it keeps the one with the least time between the two
+    /// readings of the source around the other clock's.
     pub fn moment(&self) -> Moment {
         match self.source {
             Source::Counter(counter) => moment(counter),
@@ -155,7 +156,7 @@ fn moment(ticks: impl Ticks) -> Moment {
     best.map_or(Moment { ticks: 0, raw_ns: 0 }, |(_, moment)| moment)
 }
 
-/// The straight line through two moments, by which ticks between them become nanoseconds of CLOCK_MONOTONIC_RAW.
+/// A straight line through two moments; converts ticks between them to nanoseconds of CLOCK_MONOTONIC_RAW.
 #[derive(Clone, Copy, Debug)]
 pub struct Translation {
     begin: Moment,
@@ -163,22 +164,21 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// The line through two moments; through the first with the given slope where the second is not later.
+    /// Creates the line through two moments. If the second is not later, the line goes through the first with the given slope.
     pub fn new(begin: Moment, end: Moment, nanoseconds_per_tick: f64) -> Self {
         let (ticks, raw_ns) = (end.ticks.saturating_sub(begin.ticks), end.raw_ns.saturating_sub(begin.raw_ns));
         let slope = raw_ns as f64 / ticks as f64;
         Self { begin, nanoseconds_per_tick: if ticks > 0 && raw_ns > 0 { slope } else { nanoseconds_per_tick } }
     }
 
-    /// When some ticks were, in nanoseconds of CLOCK_MONOTONIC_RAW.
+    /// Converts ticks to nanoseconds of CLOCK_MONOTONIC_RAW.
     pub fn raw_ns(&self, ticks: u64) -> u64 {
         let since = ticks as i64 - self.begin.ticks as i64;
         self.begin.raw_ns.saturating_add_signed((since as f64 * self.nanoseconds_per_tick).round() as i64)
     }
 }
 
-/// The distances of readings with nothing between them: of several runs, the one that took least time in all, so that
-/// no interruption is in it.
+/// Returns the distances of consecutive readings. Of several runs it keeps the shortest, so that it contains no interruption.
 fn quietest_steps(ticks: impl Ticks) -> Vec<u64> {
     let run = || {
         let mut last = ticks.now();
@@ -191,8 +191,8 @@ fn quietest_steps(ticks: impl Ticks) -> Vec<u64> {
     (0..8).map(|_| run()).min_by_key(|steps| steps.iter().sum::<u64>()).unwrap_or_default()
 }
 
-/// The counter and the operating system's clock at one moment: of several tries, the one with the least time between
-/// the two counter readings around the clock's.
+/// Reads the counter and the operating system's clock at one moment. Of several tries it keeps the one with the least time between the two
+/// counter readings around the clock's.
 fn paired_reading(counter: Counter) -> (u64, Instant) {
     let mut best = (u64::MAX, 0, Instant::now());
     for _ in 0..64 {
@@ -206,7 +206,8 @@ fn paired_reading(counter: Counter) -> (u64, Instant) {
     (best.1, best.2)
 }
 
-/// Counters that advance by more than one at a time (Zen's TSC, a 25 MHz CNTVCT scaled up) show it here.
+/// Returns the greatest common divisor, which is above one for counters that advance by more than one at a time (Zen's TSC, a 25 MHz CNTVCT
+/// scaled up).
 fn greatest_common_divisor(steps: &[u64]) -> u64 {
     let divisor = steps.iter().copied().filter(|&step| step > 0).fold(0, |mut a, mut b| {
         while b > 0 {
@@ -223,8 +224,8 @@ mod architecture {
 
     #[inline(always)]
     pub fn counter() -> u64 {
-        // SAFETY: LFENCE and RDTSC exist on every x86-64 processor and touch no memory. RDTSC can be switched off for a
-        // process; then `constant_rate_counter` finds no counter, and no `Counter` is made.
+        // SAFETY: LFENCE and RDTSC exist on every x86-64 processor and touch no memory. RDTSC can be switched off for a process; then
+        // `constant_rate_counter` finds no counter, and no `Counter` is made.
         unsafe {
             _mm_lfence();
             _rdtsc()
@@ -237,10 +238,10 @@ mod architecture {
         unsafe { _rdtsc() }
     }
 
-    /// Invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (AMD APM volume 3, appendix E; Intel SDM volume 2, CPUID), on which
-    /// the operating system relies too.
+    /// Detects an invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (AMD APM volume 3, appendix E; Intel SDM volume 2, CPUID), on which the
+    /// operating system relies too.
     pub fn constant_rate_counter() -> Option<&'static str> {
-        // SAFETY: every x86-64 processor has CPUID, and leaf 0x80000000 tells whether 0x80000007 exists.
+        // SAFETY: every x86-64 processor has CPUID, and leaf 0x80000000 says if 0x80000007 exists.
         #[allow(unused_unsafe)]
         let invariant = unsafe { __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0 };
         (invariant && crate::os::timekeeping::tsc_is_trusted()).then_some("invariant TSC")
@@ -269,7 +270,7 @@ mod architecture {
         ticks
     }
 
-    /// The generic timer's virtual count runs at a constant rate by definition (Arm ARM, D12).
+    /// Returns the generic timer's virtual count, which runs at a constant rate by definition (Arm ARM, D12).
     pub fn constant_rate_counter() -> Option<&'static str> {
         Some("CNTVCT_EL0")
     }

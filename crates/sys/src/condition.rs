@@ -1,24 +1,24 @@
-//! How a machine stands that is to be measured: what bears on times and on what can be seen, as its kernel reports it.
+//! State of a machine before measuring: facts that affect times and the visibility of events, as its kernel reports them.
 
 use crate::root::Root;
 
-/// What was read; absent where the kernel does not report it.
+/// The facts that were read; `None` if the kernel does not report them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Condition {
-    /// Who may count events: kernel.perf_event_paranoid.
+    /// Restriction on counting events: kernel.perf_event_paranoid.
     pub paranoid: Option<String>,
     /// The clock source that the kernel itself uses: "tsc", "kvm-clock".
     pub clock_source: Option<String>,
-    /// Whether cores run several threads: "on", "off", "notsupported".
+    /// SMT state, threads per core: "on", "off", "notsupported".
     pub siblings: Option<String>,
     /// The load average of the last minute.
     pub load: Option<f64>,
-    /// The time that a hypervisor took from all cpus since the start, in the kernel's ticks.
+    /// Time that a hypervisor took from all cpus since the start, in kernel ticks.
     pub stolen_ticks: Option<u64>,
 }
 
 impl Condition {
-    /// Reads it.
+    /// Reads the facts.
     pub fn read(root: &Root) -> Self {
         let line = |path: &str| root.read(path).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         // "cpu  user nice system idle iowait irq softirq steal": proc_stat(5).

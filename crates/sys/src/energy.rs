@@ -1,12 +1,12 @@
-//! What the processor's packages use: the counters of RAPL, where this user may read them.
+//! Energy use of the processor's packages: the RAPL counters, if this user may read them.
 
 use std::time::{Duration, Instant};
 
 use crate::root::Root;
 
-/// Where the kernel lists the counters (Documentation/power/powercap/powercap.rst); AMD's are called intel-rapl, too.
+/// The kernel's folder of the counters (Documentation/power/powercap/powercap.rst); AMD's are called intel-rapl, too.
 const FOLDER: &str = "sys/class/powercap";
-/// No package uses more than this, in watts.
+/// Upper bound on the power of a package, in watts.
 const MOST_WATTS: u64 = 4_000;
 
 /// The counters of all packages at one moment.
@@ -16,17 +16,16 @@ pub struct Energy {
     packages: Vec<Package>,
 }
 
-/// The counter of a package.
 #[derive(Clone, Debug)]
 struct Package {
     name: String,
     used_uj: u64,
-    /// The largest value, after which it begins again at zero; zero where that is not known.
+    /// Largest value, after which it starts again at zero; zero if unknown.
     range_uj: u64,
 }
 
 impl Energy {
-    /// The counters now; none where there are none, or where they may not be read, which most kernels keep to root.
+    /// Reads the counters. Empty if there are none, or if they may not be read; most kernels reserve them for root.
     pub fn now(root: &Root) -> Self {
         let number = |zone: &str, file: &str| root.read(&format!("{FOLDER}/{zone}/{file}"))?.trim().parse().ok();
         // Other zones are parts of a package ("core"), or the whole machine with its packages ("psys").
@@ -42,8 +41,7 @@ impl Energy {
         Self { at: Instant::now(), packages }
     }
 
-    /// The joules since an earlier moment; nothing where no counter was read at both, or where one may have wrapped twice meanwhile, so that
-    /// nobody knows.
+    /// Returns the joules since an earlier moment. `None` if no counter was read at both, or if one may have wrapped twice meanwhile.
     pub fn since(&self, earlier: &Self) -> Option<f64> {
         if self.at.saturating_duration_since(earlier.at) > earlier.longest()? {
             return None;
@@ -56,7 +54,7 @@ impl Energy {
         each.reduce(|sum, joules| sum + joules)
     }
 
-    /// After so long a counter may have wrapped twice: 16 s for the usual range of 65.5 kJ. Nothing where there is no counter.
+    /// Returns the time after which a counter may have wrapped twice: 16 s for the usual range of 65.5 kJ. `None` if there is no counter.
     pub fn longest(&self) -> Option<Duration> {
         let seconds = |package: &Package| package.range_uj / (MOST_WATTS * 1_000_000);
         self.packages.iter().map(seconds).min().filter(|seconds| *seconds > 0).map(Duration::from_secs)

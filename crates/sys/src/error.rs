@@ -1,11 +1,11 @@
-//! What can go wrong with the operating system or with a recording of one.
+//! Errors of the operating system, or of a recording of one.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::values::cgroup::CgroupRefusal;
 
-/// An error of this crate; it says what happened and where, the program adds what to do next.
+/// An error of this crate; it says what happened and where. The program adds what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SysError {
@@ -14,13 +14,13 @@ pub enum SysError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file could not be written.
     #[error("cannot write the recording: {source}")]
     Write {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file or folder is there, but it is no recording of a machine.
@@ -28,7 +28,7 @@ pub enum SysError {
     NotARecording {
         /// The file or folder.
         path: PathBuf,
-        /// What it lacks.
+        /// The missing part.
         why: String,
     },
     /// A folder holds more than one recording.
@@ -44,7 +44,7 @@ pub enum SysError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// The defect.
         why: String,
     },
     /// A recording is larger than any machine's would be.
@@ -52,7 +52,7 @@ pub enum SysError {
     TooLarge {
         /// The file or folder.
         path: PathBuf,
-        /// What is too large: "its unpacked size in bytes".
+        /// The quantity: "its unpacked size in bytes".
         what: &'static str,
         /// The largest value that is accepted.
         limit: u64,
@@ -60,7 +60,7 @@ pub enum SysError {
     /// A recording cannot be made of this.
     #[error("{what} cannot be recorded: it may name hosts and devices")]
     NotRecordable {
-        /// What it is.
+        /// The source, such as "an hwloc XML export".
         what: &'static str,
     },
     /// The journal of changes cannot be written, so the change was not made.
@@ -68,7 +68,7 @@ pub enum SysError {
     Journal {
         /// The folder of journals, or the journal.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The folder of journals is not used: others may have written in it.
@@ -76,21 +76,21 @@ pub enum SysError {
     JournalRefused {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect of the folder.
         why: String,
     },
-    /// A change to the machine could not be made; what was made of it has been undone.
+    /// A change to the machine could not be made; any part of it has been undone.
     #[error("{what}: not possible: {source}")]
     Change {
         /// The change.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A command cannot be held by a control group here.
+    /// A control group cannot hold a command here.
     #[error("{0}")]
     Cgroup(#[from] CgroupRefusal),
-    /// Not a single online cpu could be found.
+    /// No online cpu was found.
     #[error("no cpu found, neither in sys/devices/system/cpu nor in proc/cpuinfo")]
     NoCpu,
 }

@@ -1,6 +1,6 @@
 //! Places of files: a file's folder, reached step by step and held open, and the file's name in it.
 //!
-//! What is asked of a place, done there and opened there is of one folder, whatever becomes of its path meanwhile.
+//! All checks and actions at a place concern one folder, whatever its path leads to meanwhile.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::os::files::look_at;
 use crate::os::folder_handle::{FileIdentity, FileSharing, FolderHandle, FoundFile, ReachOptions, ReachedFolder};
 
-/// The place of a file that is there or is to be.
+/// The place of a file that exists or is to be made.
 #[derive(Debug)]
 pub struct FilePlace {
     folder: FolderHandle,
@@ -20,7 +20,7 @@ pub struct FilePlace {
 }
 
 impl FilePlace {
-    /// Reaches the place of a file. No link is followed that others than this user and root can have made.
+    /// Reaches the place of a file. Follows only links that this user or root made.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if a folder on the way is missing; a link that is not followed; errors of the system.
@@ -57,13 +57,13 @@ impl FilePlace {
         &self.path
     }
 
-    /// Why others may put another folder in the place of the file's; `None` if only this user and root may, so that the path means
+    /// Returns why others may put another folder in the place of the file's. `None` if only this user and root may, so that the path means
     /// this folder as long as they leave it.
     pub fn strangers(&self) -> Option<&str> {
         self.strangers.as_deref()
     }
 
-    /// Returns what is there, or `None` if nothing is. A link is looked at itself.
+    /// Returns the file, or `None` if there is none. A link is not followed.
     ///
     /// # Errors
     /// Errors of the system.
@@ -71,8 +71,8 @@ impl FilePlace {
         self.folder.find(&self.name)
     }
 
-    /// Returns which file is there and who may have written it or one of those that belong to it: files in its folder whose names begin
-    /// with its name and end in one of `endings`. `None` if there is no file.
+    /// Returns the file's origin: its identity, and other users that may have written it or a file that belongs to it. These are files in
+    /// its folder that are named like it, with one of `endings` added. `None` if there is no file.
     ///
     /// # Errors
     /// Errors of the system.
@@ -87,7 +87,7 @@ impl FilePlace {
         Ok(Some(origin))
     }
 
-    /// Returns what is beside the file under its name and `ending`, or `None` if nothing is.
+    /// Returns the file named like this one with `ending` added, or `None` if there is none.
     ///
     /// # Errors
     /// Errors of the system.
@@ -104,7 +104,7 @@ impl FilePlace {
         Ok(FileOrigin { path: self.path.clone(), identity: found.identity, writers })
     }
 
-    /// Opens the file that is there for reading, with its origin as the open file has it.
+    /// Opens the existing file for reading; returns its origin as read from the open file.
     pub(crate) fn open_to_read(&self) -> io::Result<(File, FileOrigin)> {
         let file = self.folder.open_to_read(&self.name)?;
         let origin = self.origin_of(&look_at(&file)?)?;
@@ -114,7 +114,7 @@ impl FilePlace {
     /// Makes an empty file for this user alone.
     ///
     /// # Errors
-    /// Errors of the system: [`io::ErrorKind::AlreadyExists`] if something is there.
+    /// Errors of the system: [`io::ErrorKind::AlreadyExists`] if the name is taken.
     pub fn create_private(&self) -> io::Result<File> {
         self.folder.create_as(&self.name, FileSharing::Private)
     }
@@ -130,8 +130,8 @@ impl FilePlace {
     }
 }
 
-/// The identity of an opened file, and the other users that may have written it. Only the doors of this crate make one, of what they hold open: a path
-/// alone says nothing of what it leads to a moment later.
+/// The identity of an opened file, and the other users that may have written it. Only the doors of this crate make one, of files that they
+/// hold open: a path alone may lead elsewhere a moment later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileOrigin {
     path: PathBuf,
@@ -145,19 +145,19 @@ impl FileOrigin {
         &self.path
     }
 
-    /// The reason why others than this user and root may have written the file, as a sentence: the file or its folder belongs to somebody else, others
-    /// may write there, or others may put another folder in its place. `None` if nobody may: what the file says may be executed.
+    /// Returns why others than this user and root may have written the file, as a sentence: the file or its folder belongs to another user,
+    /// others may write there, or others may put another folder in its place. `None` if no other may: the file's contents may be executed.
     pub fn writers(&self) -> Option<&str> {
         self.writers.as_deref()
     }
 
-    /// Whether a path leads to this file now.
+    /// Returns true if a path leads to this file now.
     pub fn is_at(&self, path: &Path) -> bool {
         let found = FilePlace::find(path).and_then(|place| place.look());
         found.is_ok_and(|found| found.is_some_and(|found| found.identity == self.identity))
     }
 
-    /// Whether both are of one file.
+    /// Returns true if both are of one file.
     pub fn is_same_file(&self, other: &Self) -> bool {
         self.identity == other.identity
     }

@@ -1,8 +1,7 @@
-//! The one door for files that somebody else may have written: recordings, matrices, suites, articles, machine files, replays.
+//! The one door for files that someone else may have written: recordings, matrices, suites, articles, machine files, replays.
 //!
-//! What comes through it is a regular file of bounded size, so that nothing waits for the other end of a pipe or reads a device without
-//! end. No link is followed in a folder that others may write in. JSON is bounded by what it would come to in memory, too, since
-//! a few characters may become a large value.
+//! Every input is a regular file of bounded size, so that reading waits for no pipe and ends. No link is followed in a folder that others
+//! may write in. JSON is also bounded by its estimated size in memory, since a few characters may become a large value.
 
 mod kind;
 
@@ -16,11 +15,11 @@ use crate::os::files;
 
 pub use kind::{InputKind, JSON_BYTES, describe_input_kinds};
 
-/// What a JSON file may come to in memory, in bytes, by an estimate that its text is read with. Strings and numbers come to more there
-/// than they take in a file; the largest survey of a thousand cpus comes to some 30 MB.
+/// Maximum memory of a JSON file's value, in bytes, by an estimate made while its text is read. Strings and numbers take more memory than
+/// space in a file; the largest survey of a thousand cpus takes some 30 MB.
 pub const JSON_MEMORY_BYTES: u64 = 128 << 20;
 
-/// A file that was opened, to be read up to a number of bytes. Reading more is an error, [`io::ErrorKind::FileTooLarge`].
+/// An opened file, to be read up to a number of bytes. Reading more is an error, [`io::ErrorKind::FileTooLarge`].
 #[derive(Debug)]
 pub struct Input {
     file: File,
@@ -34,7 +33,7 @@ impl Input {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`SysError::Read`] if it cannot be opened, is no regular file, is larger than its kind may be, or a link leads to it that others
+    /// [`SysError::Read`] if it cannot be opened, is no regular file, is larger than its kind allows, or is reached by a link that others
     /// can have made.
     pub fn open(path: &Path, kind: InputKind) -> Result<Self, SysError> {
         let failed = |source| SysError::Read { path: path.to_owned(), source };
@@ -51,12 +50,12 @@ impl Input {
         Ok(Self { file, path: path.to_owned(), origin, most_bytes, left: most_bytes })
     }
 
-    /// The file's identity, and the other users that may have written it.
+    /// Returns the file's identity, and the other users that may have written it.
     pub fn origin(&self) -> &FileOrigin {
         &self.origin
     }
 
-    /// Goes back to a place in the file, from which as much may be read as from its beginning.
+    /// Seeks to a position in the file, from which as much may be read as from its beginning.
     ///
     /// # Errors
     /// The system's error.
@@ -65,7 +64,7 @@ impl Input {
         self.file.seek(SeekFrom::Start(place)).map(drop)
     }
 
-    /// The whole text, with the origin of the file that it was read from.
+    /// Reads the whole text; returns it with the origin of its file.
     ///
     /// # Errors
     /// As [`Self::text`].
@@ -74,10 +73,10 @@ impl Input {
         Ok((self.text()?, origin))
     }
 
-    /// All its lines, those that are not UTF-8 too.
+    /// Reads all lines, including lines that are not UTF-8.
     ///
     /// # Errors
-    /// [`SysError::Read`] where it is too large or cannot be read.
+    /// [`SysError::Read`] if it is too large or cannot be read.
     pub fn lines(self) -> Result<Vec<Vec<u8>>, SysError> {
         Ok(self.bytes()?.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect())
     }
@@ -94,10 +93,10 @@ impl Input {
         }
     }
 
-    /// The whole text.
+    /// Reads the whole text.
     ///
     /// # Errors
-    /// [`SysError::Read`] where it is too large or not UTF-8.
+    /// [`SysError::Read`] if it is too large or not UTF-8.
     pub fn text(mut self) -> Result<String, SysError> {
         let mut text = String::new();
         match self.read_to_string(&mut text) {
@@ -119,7 +118,7 @@ impl Read for Input {
     }
 }
 
-/// Removes a file that is about to be written anew, so that nothing old is taken for new. Nothing if there is none.
+/// Removes a file that is about to be written anew, so that old contents are not taken for new. Does nothing if there is none.
 ///
 /// # Errors
 /// [`SysError::Read`] if it is no regular file, such as a link, or cannot be removed.
@@ -137,10 +136,10 @@ pub fn remove(path: &Path) -> Result<(), SysError> {
     }
 }
 
-/// Lists what is in a folder, in no order. Files that are opened by these paths are looked at anew.
+/// Lists the contents of a folder, in no order. Opening these paths checks the files anew.
 ///
 /// # Errors
-/// Errors of the system; and a link that is not followed.
+/// Errors of the system, and a link that is not followed.
 pub fn list_folder(path: &Path) -> io::Result<Vec<PathBuf>> {
     let place = FilePlace::find(path)?;
     let names = place.folder().folder(place.name())?.names()?;
@@ -155,10 +154,10 @@ pub fn read_text(path: &Path, kind: InputKind) -> Result<String, SysError> {
     Input::open(path, kind)?.text()
 }
 
-/// A value of JSON that comes from outside, within [`JSON_BYTES`] and [`JSON_MEMORY_BYTES`].
+/// Reads a JSON value from outside, within [`JSON_BYTES`] and [`JSON_MEMORY_BYTES`].
 ///
 /// # Errors
-/// What is wrong with it, or that it is too large.
+/// If it is malformed or too large.
 #[cfg(feature = "changes")]
 pub fn json<T: serde::de::DeserializeOwned>(reader: impl Read) -> serde_json::Result<T> {
     serde_json::from_reader(io::BufReader::new(Weighed::new(reader)))
@@ -168,7 +167,7 @@ fn too_large(most: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most} bytes"))
 }
 
-/// A reader or writer of JSON that ends in an error where it comes to more than [`json`] reads.
+/// A reader or writer of JSON that fails as soon as the value exceeds the limits of [`json`].
 #[derive(Debug)]
 pub struct Weighed<T> {
     inner: T,
@@ -177,30 +176,30 @@ pub struct Weighed<T> {
     place: Place,
 }
 
-/// Where in a text of JSON its reader is.
+/// State of the reader in a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Outside,
     InString,
     Escaped,
-    /// Behind a string, which may be a name: those take no memory.
+    /// After a string, which may be a name: names take no memory.
     Behind,
 }
 
-/// What a number, a list or an object takes at most.
+/// Maximum memory of a number, a list or an object.
 const VALUE_BYTES: u64 = 10;
-/// What an empty string, or an empty set of cpus, takes at most.
+/// Maximum memory of an empty string, or an empty set of cpus.
 const STRING_BYTES: u64 = 48;
-/// What each byte of a string takes at most, as one of a list of cpus.
+/// Maximum memory per byte of a string, as in a list of cpus.
 const CHARACTER_BYTES: u64 = 4;
 
 impl<T> Weighed<T> {
-    /// Nothing yet.
+    /// Starts with nothing read or written.
     pub fn new(inner: T) -> Self {
         Self { inner, bytes: JSON_BYTES, memory: JSON_MEMORY_BYTES, place: Place::Outside }
     }
 
-    /// What it reads from or writes to.
+    /// Returns the underlying reader or writer.
     pub fn into_inner(self) -> T {
         self.inner
     }

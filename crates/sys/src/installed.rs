@@ -1,4 +1,4 @@
-//! What is installed: programs that PATH leads to, and the distribution that has packages of the others.
+//! Installed programs on PATH, and the distribution that packages the others.
 
 use std::ffi::OsStr;
 use std::io::Read as _;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::os::files;
 
-/// Whether a program can be run by its name: see [`find`].
+/// Returns true if a program can be run by its name: see [`find`].
 pub fn is_installed(program: &str, path: Option<&OsStr>) -> bool {
     find(program, path).is_some()
 }
 
-/// The file that is run by a program's name: the name itself where it is a path to an executable file, or one that a folder of the search path
-/// has, which is the value of `PATH`. The ending that executable files have on this system may be left out.
+/// Finds the file that a program's name runs: the name itself if it is a path to an executable file, or the first match in the folders of
+/// `path`, which is the value of `PATH`. The system's extension of executable files may be left out.
 pub fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let with_ending = |file: PathBuf| [file.clone(), file.with_added_extension(std::env::consts::EXE_EXTENSION)];
     let first = |file: PathBuf| with_ending(file).into_iter().find(|file| is_executable(file));
@@ -22,13 +22,13 @@ pub fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?).find_map(|folder| first(folder.join(program)))
 }
 
-/// The file that a path leads to, as the processes show it that execute it: links are followed, and `/` is between folders.
+/// Returns the file that a path leads to, as processes that execute it show it: links are followed, and `/` separates folders.
 pub fn as_executed(file: &Path) -> Option<PathBuf> {
     let file = dunce::canonicalize(file).ok()?;
     Some(file.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/").into())
 }
 
-/// Whether an executable file is a script, so that what is executed is its interpreter.
+/// Returns true if an executable file is a script, so that its interpreter is executed.
 pub fn is_script(file: &Path) -> bool {
     let mut begin = [0; 2];
     is_executable(file)
@@ -40,8 +40,8 @@ fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|file| files::is_executable(&file))
 }
 
-/// The names of the distribution, its own first and then those that it is like ("ubuntu", "debian"), as os-release(5) says
-/// them; none where there is no such file.
+/// Returns the names of the distribution from os-release(5), its own first and then similar ones ("ubuntu", "debian"). Empty if there is no
+/// such file.
 pub fn distributions() -> Vec<String> {
     let read = |file| std::fs::read_to_string(file).ok();
     let text = read("/etc/os-release").or_else(|| read("/usr/lib/os-release"));

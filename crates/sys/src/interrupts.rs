@@ -1,4 +1,4 @@
-//! How often each source of interrupts struck each cpu: the text of /proc/interrupts and /proc/softirqs.
+//! Counts of interrupts per source and cpu: the text of /proc/interrupts and /proc/softirqs.
 
 use corewise_machine::counts::Count;
 
@@ -23,8 +23,8 @@ pub struct Source {
 }
 
 impl Interrupts {
-    /// Reads /proc/interrupts, or /proc/softirqs, which has the same shape without descriptions. Lines it does not understand are passed
-    /// over; missing columns count as zero.
+    /// Parses /proc/interrupts, or /proc/softirqs, which has the same shape without descriptions. Unknown lines are skipped; missing
+    /// columns count as zero.
     pub fn parse(text: &str) -> Self {
         let mut lines = text.lines();
         let cpus: Vec<u32> = lines.next().map(header_cpus).unwrap_or_default();
@@ -32,11 +32,10 @@ impl Interrupts {
         Self { cpus, sources }
     }
 
-    /// What struck a cpu between an earlier moment and this one, by source, those above zero, most first.
+    /// Returns the interrupts of a cpu between an earlier moment and this one, by source, above zero, most first.
     ///
-    /// Absent where the cpu has no column in both: it was offline, or there was nothing to read. A source that did not
-    /// exist before counts from zero; a counter that ran backwards (a device that was removed and
-    /// came back) counts as zero.
+    /// `None` if the cpu has no column in both: it was offline, or there was nothing to read. A new source counts from zero; a counter that
+    /// ran backwards (a device that was removed and came back) counts as zero.
     pub fn since(&self, earlier: &Self, cpu: u32) -> Option<Vec<Count>> {
         let (now, then) = (self.column(cpu)?, earlier.column(cpu)?);
         let mut counts: Vec<Count> = self
@@ -54,7 +53,7 @@ impl Interrupts {
         Some(counts)
     }
 
-    /// The sources that struck since an earlier moment, each with how often it struck which cpus; counted as by [`Self::since`].
+    /// Iterates over the sources that struck since an earlier moment, each with its counts per cpu; counted as by [`Self::since`].
     pub fn struck_since<'a>(&'a self, earlier: &'a Self) -> impl Iterator<Item = (&'a Source, Vec<(u32, u64)>)> {
         let columns: Vec<Option<usize>> = match self.cpus == earlier.cpus {
             true => (0..self.cpus.len()).map(Some).collect(),
@@ -75,7 +74,7 @@ impl Interrupts {
         self.cpus.iter().position(|&column| column == cpu)
     }
 
-    /// The same source in this moment; it nearly always stands in the same row.
+    /// Returns the same source at this moment; it nearly always has the same row.
     fn same_source(&self, source: &Source, row: usize) -> Option<&Source> {
         let same = |other: &&Source| other.name == source.name && other.device == source.device;
         self.sources.get(row).filter(same).or_else(|| self.sources.iter().find(same))
@@ -83,13 +82,13 @@ impl Interrupts {
 }
 
 impl Source {
-    /// "36 virtio1-req.0", or "LOC".
+    /// Formats the source as "36 virtio1-req.0", or "LOC".
     pub fn label(&self) -> String {
         if self.device.is_empty() { self.name.clone() } else { format!("{} {}", self.name, self.device) }
     }
 }
 
-/// "CPU0 CPU1 CPU4" names the online cpus.
+/// Parses the header, which names the online cpus: "CPU0 CPU1 CPU4".
 fn header_cpus(line: &str) -> Vec<u32> {
     line.split_whitespace().filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect()
 }
@@ -109,7 +108,7 @@ fn parse_row(line: &str, columns: usize) -> Option<Source> {
     }
     let description: Vec<&str> = words.collect();
     let is_device = name.bytes().all(|byte| byte.is_ascii_digit());
-    // One count and nothing behind it is a total of the whole machine (ERR, MIS), not cpu 0's, unless there is one cpu.
+    // A single count without a description is a total of the whole machine (ERR, MIS), not cpu 0's, unless there is one cpu.
     if columns > 1 && counts.len() == 1 && !is_device && description.is_empty() {
         counts.clear();
     }
@@ -117,8 +116,8 @@ fn parse_row(line: &str, columns: usize) -> Option<Source> {
     Some(Source { name: name.to_owned(), device, counts })
 }
 
-/// What follows the chip's name and the hardware number: "PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0" and
-/// "GICv3 27 Level arch_timer" end in the devices.
+/// Returns the devices, which follow the chip's name, the hardware number and the trigger: "PCI-MSIX-0000:00:02.0 1-edge virtio1-req.0",
+/// "GICv3 27 Level arch_timer".
 fn device_of(description: &[&str]) -> String {
     let is_trigger = |word: &&str| {
         let word = word.rsplit('-').next().unwrap_or(word).to_ascii_lowercase();

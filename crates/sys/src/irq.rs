@@ -1,4 +1,4 @@
-//! The interrupts of devices as the kernel tells of them: /proc/irq, /sys/kernel/irq, /proc/interrupts.
+//! The interrupts of devices as the kernel reports them: /proc/irq, /sys/kernel/irq, /proc/interrupts.
 
 mod counts;
 mod evidence;
@@ -20,17 +20,16 @@ use evidence::Evidence;
 #[cfg(feature = "changes")]
 pub use mover::{Arrival, Refusal, arrival, may_move, move_away};
 
-/// The interrupts of devices, in order of their numbers. Those that no driver handles are left out, and what the kernel does
-/// not tell is absent.
+/// Reads the interrupts of devices, in order of their numbers. Leaves out interrupts without a handler; facts that the kernel does not
+/// report are `None`.
 ///
-/// Interfaces: Documentation/core-api/irq/irq-affinity.rst for /proc/irq, Documentation/ABI/testing/sysfs-kernel-irq; whether
-/// one can be moved is told by the flags in /sys/kernel/debug/irq/irqs where that can be read, else as
-/// [`corewise_machine::interrupt::device::Mobility`] says.
+/// Interfaces: Documentation/core-api/irq/irq-affinity.rst for /proc/irq, Documentation/ABI/testing/sysfs-kernel-irq. Mobility comes from
+/// the flags in /sys/kernel/debug/irq/irqs if readable, else as [`corewise_machine::interrupt::device::Mobility`] says.
 pub fn read(root: &Root) -> Vec<DeviceInterrupt> {
     read_from(root)
 }
 
-/// The process number of irqbalance, which moves interrupts as it sees fit; nothing where it does not run.
+/// Returns the process number of irqbalance, which moves interrupts by itself; `None` if it does not run.
 pub fn irqbalance(root: &Root) -> Option<u32> {
     let numbers = root.list("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let mut named = numbers
@@ -43,7 +42,7 @@ pub(crate) fn read_from(source: &dyn Source) -> Vec<DeviceInterrupt> {
     reader.numbers().into_iter().filter_map(|number| reader.interrupt(number)).collect()
 }
 
-/// Reads single interrupts, knowing what is told of all at once.
+/// Reads single interrupts, with the facts that the kernel reports for all at once.
 struct Reader<'a> {
     source: &'a dyn Source,
     table: Interrupts,
@@ -100,14 +99,14 @@ impl<'a> Reader<'a> {
             allowed,
             effective: self.list(number, "effective_affinity_list"),
             hint: self.in_proc(number, "affinity_hint", |text| non_empty(CpuSet::parse_mask(text).ok()?)),
-            // The kernel says -1 where it knows none.
+            // The kernel says -1 if it knows none.
             node: self.in_proc(number, "node", |text| text.parse().ok()),
             wakes: self.word(number, "wakeup").map(|word| word == "enabled"),
             counts: self.counts.get(&number).cloned().or_else(|| self.counts_in_sysfs(number)).unwrap_or_default(),
         })
     }
 
-    /// The handlers' names: as sysfs lists them, as /proc/interrupts does, or as they have folders.
+    /// Returns the handlers' names: from sysfs, from /proc/interrupts, or from their folders.
     fn handlers(&self, number: u32) -> Vec<String> {
         let split = |text: &str, by: &str| {
             text.split(by).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect::<Vec<_>>()
@@ -124,13 +123,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A word from sysfs.
     fn word(&self, number: u32, name: &str) -> Option<String> {
         let text = self.source.text(&format!("sys/kernel/irq/{number}/{name}"))?;
         Some(text.trim().to_owned()).filter(|word| !word.is_empty())
     }
 
-    /// A value from /proc/irq; absent where it cannot be read.
+    /// Reads a value from /proc/irq; `None` if it cannot be read.
     fn in_proc<T>(&self, number: u32, name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         parse(self.source.text(&format!("proc/irq/{number}/{name}"))?.trim())
     }
@@ -139,7 +137,7 @@ impl<'a> Reader<'a> {
         self.in_proc(number, name, |text| non_empty(CpuSet::parse_list(text).ok()?))
     }
 
-    /// The counts in sysfs, one for each cpu that the machine could have.
+    /// Reads the counts in sysfs, one for each cpu that the machine could have.
     fn counts_in_sysfs(&self, number: u32) -> Option<Vec<CpuCount>> {
         let text = self.word(number, "per_cpu_count")?;
         let possible = CpuSet::parse_list(self.source.text("sys/devices/system/cpu/possible")?.trim()).ok()?;
@@ -147,12 +145,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The kernel lists no cpu where it has chosen none, as for interrupts of which every cpu has its own.
+/// Returns `None` for an empty list: the kernel has chosen no cpu, as for interrupts that each cpu has its own of.
 fn non_empty(cpus: CpuSet) -> Option<CpuSet> {
     (!cpus.is_empty()).then_some(cpus)
 }
 
-/// The files of a folder in /proc/irq; its folders are named after handlers.
+/// Returns true for the files of a folder in /proc/irq; its folders are named after handlers.
 fn is_file(name: &str) -> bool {
     const FILES: [&str; 7] = [
         "affinity_hint",

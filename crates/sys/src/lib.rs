@@ -1,12 +1,13 @@
-//! What the operating system reports and does, under neutral names: topology, recordings, clock, affinity, memory, processes, kernel events,
-//! interrupts, changes that can be undone. The only crate with `unsafe`, and the only one that knows which system it runs on.
+//! The operating system under neutral names: topology, recordings, clock, affinity, memory, processes, kernel events, interrupts, changes
+//! that can be undone. The only crate with `unsafe`, and the only crate that depends on the operating system.
 //!
-//! What only reads files goes through a [`Root`] and is the same everywhere: a recorded machine of one system can be read on another. What
-//! talks to the kernel lies in a private module for each system, `linux` and `windows`. Both offer the same names, of which the list is
-//! below, so the compiler proves that the face of this crate is one. Plain values of both lie in `values`.
+//! Code that only reads files goes through a [`Root`] and is the same everywhere: a recorded machine of one system can be read on another.
+//! Code that talks to the kernel lies in a private module for each system, `linux` and `windows`. Both offer the same names, listed below,
+//! so the compiler proves that this crate's interface is one. Plain values of both lie in `values`.
 //!
-//! Without features it pulls in few packages: a program that places its own threads needs no more. `changes` adds changes that can be undone
-//! and their journal, `events` adds kernel events, performance counters and the execution of commands, `recordings` adds archives and XML.
+//! Without features it pulls in few packages: a program that places its own threads needs no more. `changes` adds changes that can be
+//! undone and their journal, `events` adds kernel events, performance counters and the execution of commands, `recordings` adds archives
+//! and XML.
 
 #[cfg(any(test, not(target_os = "linux")))]
 mod access_list;

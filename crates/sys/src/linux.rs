@@ -1,4 +1,4 @@
-//! Linux: parsers take text and can be tested anywhere; calls are thin safe wrappers.
+//! Linux: parsers take text and can be tested anywhere; system calls are thin safe wrappers.
 
 pub mod accounts;
 pub mod affinity;
@@ -43,8 +43,8 @@ pub mod thread_reader;
 #[cfg(target_arch = "x86_64")]
 pub mod timekeeping;
 
-// The unwinder is linked into programs: loading it as a shared library takes a tenth of the time in which `corewise run` starts a
-// command. Of the functions that both have, the linker takes those that it meets first.
+// The unwinder is linked statically: loading it as a shared library takes a tenth of the start time of `corewise run`. Of functions that
+// both libraries have, the linker takes the first that it meets.
 #[cfg(target_env = "gnu")]
 #[link(name = "gcc_eh", kind = "static", modifiers = "-bundle")]
 unsafe extern "C" {}

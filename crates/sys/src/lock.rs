@@ -1,4 +1,4 @@
-//! A file that only one process at a time holds.
+//! A lock file that only one process at a time holds.
 
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
@@ -8,15 +8,14 @@ use std::path::Path;
 use crate::os::files;
 use crate::os::folder_handle::{FolderError, FolderHandle};
 
-/// The lock, held; given back with this value, or with the process, however that ends.
+/// A held lock; released with this value, or when the process ends.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
-    /// The process that took it.
     process: u32,
 }
 
-/// A process that was being started meanwhile has the file too until it executes its program, and would keep the lock so long.
+/// Unlocks the file explicitly: a process that is between fork and exec shares it, and would keep the lock until exec.
 impl Drop for Lock {
     fn drop(&mut self) {
         if std::process::id() == self.process {
@@ -25,20 +24,20 @@ impl Drop for Lock {
     }
 }
 
-/// What came of asking for a lock.
+/// Result of asking for a lock.
 #[derive(Debug)]
 pub enum Taken {
     /// This process has it.
     Ours(Lock),
-    /// Another process has it; its number, where it wrote that down.
+    /// Another process has it; holds its number, if it is in the file.
     Held(Option<u32>),
 }
 
-/// Takes the lock of a name in a folder, which is made where it is missing. Only this user may write in it: a lock that others can reach
-/// is one that they can keep.
+/// Takes the lock of a name in a folder, which is made if it is missing. Only this user may write in the folder: other users that can reach
+/// a lock can keep it.
 ///
 /// # Errors
-/// Where the folder is somebody else's, cannot be made or written to, or where files cannot be locked.
+/// If the folder is another user's, cannot be made or written to, or if files cannot be locked.
 pub fn take(folder: &Path, name: &str) -> io::Result<Taken> {
     let failed = |error| match error {
         FolderError::System(error) => error,
@@ -47,7 +46,7 @@ pub fn take(folder: &Path, name: &str) -> io::Result<Taken> {
     take_in(&FolderHandle::own(folder, true).map_err(failed)?, name)
 }
 
-/// The same in a folder that is open.
+/// As [`take`], in an open folder.
 pub(crate) fn take_in(folder: &FolderHandle, name: &str) -> io::Result<Taken> {
     let name = OsStr::new(name);
     let mut file = match folder.create(name) {

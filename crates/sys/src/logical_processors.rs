@@ -1,4 +1,4 @@
-//! What Windows writes of its processors, and how its cpus are numbered: read from bytes, on any system.
+//! Windows' descriptions of its processors, and the numbering of its cpus: parsed from bytes, on any system.
 
 pub mod bytes;
 pub mod cpu_sets;

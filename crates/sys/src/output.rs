@@ -1,7 +1,7 @@
-//! The one door for files that are written where the user said: never through a link that somebody else may have made.
+//! The one door for files written at the user's path: never through a link that someone else may have made.
 //!
-//! A file's folder is reached step by step and held open. Whatever becomes of the path meanwhile, the file is looked at, made and replaced
-//! in this folder.
+//! A file's folder is reached step by step and held open. The file is checked, made and replaced in this folder, whatever its path leads to
+//! meanwhile.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,26 +12,26 @@ use crate::file_place::FilePlace;
 use crate::os::files;
 use crate::os::folder_handle::{FileSharing, FoundFile};
 
-/// The place of a file that is written: its folder is open.
+/// The place of an output file: its folder is open.
 #[derive(Debug)]
 pub struct OutputPlace {
     place: FilePlace,
-    /// As it was given.
+    /// The path as given.
     path: PathBuf,
 }
 
 impl OutputPlace {
-    /// Reaches a place, and looks whether a file can be there, without making it.
+    /// Reaches a place, and checks that a file can be there, without making it.
     ///
     /// # Errors
-    /// If there is no such folder, a link is not to be followed, or something else than a file is there.
+    /// If there is no such folder, a link is not to be followed, or the name is taken by something other than a file.
     pub fn find(path: &Path) -> io::Result<Self> {
         let place = Self::reach(path)?;
         place.check(place.place.look()?.as_ref())?;
         Ok(place)
     }
 
-    /// Reaches a place, whatever is there.
+    /// Reaches a place without checking the file.
     ///
     /// # Errors
     /// If there is no such folder, or a link is not to be followed.
@@ -43,12 +43,12 @@ impl OutputPlace {
         Ok(Self { place, path: path.to_owned() })
     }
 
-    /// The path as it was given.
+    /// Returns the path as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Refuses what is no file, and a file of this user's to which others can have led the path.
+    /// Refuses anything but a regular file, and a file of this user's to which others can have led the path.
     fn check(&self, found: Option<&FoundFile>) -> io::Result<()> {
         let Some(found) = found else { return Ok(()) };
         if !found.metadata.is_file() {
@@ -62,7 +62,7 @@ impl OutputPlace {
         }
     }
 
-    /// Writes the file beside its place first, then moves it there: a reader has all of the old one or all of the new.
+    /// Writes a temporary file beside it, then renames it: a reader sees all of the old file or all of the new one.
     ///
     /// # Errors
     /// As [`Self::find`], and errors of the system.
@@ -70,7 +70,7 @@ impl OutputPlace {
         self.replace_by(|file| file.write_all(bytes)).map(drop)
     }
 
-    /// Puts an empty file in the place of what is there. A device, such as /dev/null, stays and is written to.
+    /// Replaces the file by an empty one. A device, such as /dev/null, stays and is written to.
     ///
     /// # Errors
     /// As [`Self::replace`].
@@ -86,10 +86,10 @@ impl OutputPlace {
         Ok(self.place.strangers().is_none() && self.place.folder().writers()?.is_none())
     }
 
-    /// Makes a file that was not there.
+    /// Makes a new file.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if something is there; errors of the system.
+    /// [`io::ErrorKind::AlreadyExists`] if the name is taken; errors of the system.
     pub fn create_new(&self) -> io::Result<File> {
         self.place.folder().create_as(self.place.name(), FileSharing::Usual)
     }
@@ -137,10 +137,10 @@ pub fn create(path: &Path) -> io::Result<File> {
     OutputPlace::reach(path)?.create()
 }
 
-/// Makes a folder to write in, and those above it that are missing. No link is followed that others can have made.
+/// Makes a folder to write in, and its missing parents. Follows only links that this user or root made.
 ///
 /// # Errors
-/// Errors of the system; and if something else than a folder is there.
+/// Errors of the system, and if the name is taken by something other than a folder.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     let place = FilePlace::make(path)?;
     match place.folder().make_folder(place.name()) {

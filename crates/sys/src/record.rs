@@ -1,5 +1,4 @@
-//! Writes a recording of a machine: the files that the readers of topology and interrupts read of it, and nothing that tells
-//! whose it is.
+//! Writes a recording of a machine: the files that the readers of topology and interrupts read, without identifying data.
 
 mod scrub;
 
@@ -18,10 +17,10 @@ use crate::{irq, topology};
 /// The folder of the archive that holds the recorded files.
 const FOLDER: &str = "machine";
 
-/// xz's preset: the largest recording is a few megabytes, and all are alike line by line.
+/// xz's preset: the largest recording is a few megabytes, and all have similar lines.
 const XZ_PRESET: u32 = 6;
 
-/// How a recording is compressed.
+/// Compression of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
     /// A plain tar.
@@ -34,7 +33,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// The packing that a file's name asks for: ".tar", ".tar.gz" or ".tgz", and xz for all others.
+    /// Returns the packing for a file name: by ".tar", ".tar.gz" or ".tgz", and xz for all others.
     pub fn of(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("tar") => Self::Tar,
@@ -44,12 +43,12 @@ impl Packing {
     }
 }
 
-/// What a recording holds.
+/// Contents of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    /// The machine that reading the recording gives.
+    /// The machine as read back from the recording.
     pub machine: Machine,
-    /// How many files were recorded.
+    /// Number of recorded files.
     pub files: usize,
     /// Their size before packing, in bytes.
     pub text_bytes: u64,
@@ -57,13 +56,12 @@ pub struct Recorded {
 
 /// Writes a recording of a machine's topology, devices and interrupts; [`Root::open`] reads it back, and gives an equal [`Machine`].
 ///
-/// Left out are all files that [`topology::read`] and [`irq::read`] do not read, and of those that they read: serial numbers,
-/// control groups and mounts, the process's names and numbers, network addresses (in names of devices, too), and who built the kernel on which
-/// host.
+/// It leaves out all files that [`topology::read`] and [`irq::read`] do not read. It also leaves out serial numbers, control groups and
+/// mounts, the process's names and numbers, network addresses (in names of devices, too), and the builder and host of the kernel.
 ///
 /// # Errors
-/// What [`topology::read`] returns; [`SysError::Write`] where the output refuses; [`SysError::NotRecordable`] for an
-/// hwloc XML export, which may name hosts and devices anywhere.
+/// Those of [`topology::read`]; [`SysError::Write`] if the output refuses; [`SysError::NotRecordable`] for an hwloc XML export, which may
+/// name hosts and devices anywhere.
 pub fn record(root: &Root, output: impl Write, packing: Packing) -> Result<Recorded, SysError> {
     let recorder = Recorder { root, read: RefCell::default() };
     let machine = scrub::named(topology::read_from(&recorder)?);
@@ -78,7 +76,7 @@ pub fn record(root: &Root, output: impl Write, packing: Packing) -> Result<Recor
     Ok(Recorded { machine, files: files.len(), text_bytes })
 }
 
-/// Stands between the reader and a root, and keeps what was read.
+/// A source that passes reads on to a root, and keeps the texts.
 struct Recorder<'a> {
     root: &'a Root,
     read: RefCell<BTreeMap<String, String>>,
@@ -93,7 +91,7 @@ impl Source for Recorder<'_> {
 
     fn names(&self, folder: &str) -> Vec<String> {
         let names = self.root.list(folder);
-        // These are links, of which there is nothing to read but their names.
+        // These are links, and only their names matter.
         for path in names.iter().map(|name| format!("{folder}/{name}")).filter(|path| is_named_only(path)) {
             self.read.borrow_mut().insert(path, String::new());
         }

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::os::memory::Memory;
 use corewise_machine::ring::Slots;
 
-/// How many messages a ring holds where nobody says otherwise: as many as the channel that it is compared with.
+/// Default number of messages in a ring: as in the channel that it is compared with.
 pub const CAPACITY: usize = 64;
 
 const WORD_BYTES: usize = size_of::<AtomicU64>();
 
-/// The bytes that the slots of a ring take; the capacity is rounded up to a power of two.
+/// Returns the size of a ring's slots in bytes; the capacity is rounded up to a power of two.
 pub const fn bytes(capacity: usize, slots: Slots) -> usize {
     capacity.next_power_of_two() * slots.stride_bytes()
 }
@@ -20,15 +20,15 @@ pub const fn bytes(capacity: usize, slots: Slots) -> usize {
 /// Makes a ring in memory of the calling thread's node.
 ///
 /// # Errors
-/// When the kernel has no memory for it.
+/// If the kernel has no memory for it.
 pub fn new(capacity: usize, slots: Slots) -> io::Result<(Sender, Receiver)> {
     Ok(within(Memory::new(bytes(capacity, slots))?, capacity, slots))
 }
 
-/// Makes a ring in fresh memory, wherever that is. The capacity is rounded up to a power of two; one message is the least.
+/// Makes a ring in given fresh memory. The capacity is rounded up to a power of two, at least one message.
 ///
 /// # Panics
-/// When the memory has fewer than [`bytes`].
+/// If the memory has fewer than [`bytes`].
 pub fn within(memory: Memory, capacity: usize, slots: Slots) -> (Sender, Receiver) {
     let needed = bytes(capacity, slots);
     assert!(memory.words().len() * WORD_BYTES >= needed, "a ring of {capacity} needs {needed} bytes");
@@ -39,22 +39,22 @@ pub fn within(memory: Memory, capacity: usize, slots: Slots) -> (Sender, Receive
 
 /// The slots. Each is a sequence number and, in the next word, a message.
 ///
-/// A slot's sequence number is twice the lap in which it may be written next, or one more while it holds that lap's message.
-/// So an end looks at the slot alone, never at the other end's position, and fresh memory, all zero, is an empty ring. As in
-/// Dmitry Vyukov's bounded queue (1024cores.net), but with laps, so that one slot is enough.
+/// A slot's sequence number is twice the lap in which it may be written next, or one more while it holds that lap's message. So each end
+/// reads only the slot, never the other end's position, and fresh memory, all zero, is an empty ring. As in Dmitry Vyukov's bounded queue
+/// (1024cores.net), but with laps, so that one slot is enough.
 #[derive(Debug)]
 struct Ring {
     memory: Memory,
-    /// The capacity less one.
+    /// The capacity minus one.
     mask: u64,
     /// The binary logarithm of the capacity.
     lap_bits: u32,
-    /// From a slot to the next, in words.
+    /// Distance between slots, in words.
     stride: usize,
 }
 
 impl Ring {
-    /// The sequence number and the message of the slot at a position.
+    /// Returns the sequence number and the message of the slot at a position.
     #[inline(always)]
     fn slot(&self, position: u64) -> (&AtomicU64, &AtomicU64) {
         let word = (position & self.mask) as usize * self.stride;
@@ -62,24 +62,24 @@ impl Ring {
         (&slot[0], &slot[1])
     }
 
-    /// The sequence number that lets the sender write at a position.
+    /// Returns the sequence number that lets the sender write at a position.
     #[inline(always)]
     const fn free(&self, position: u64) -> u64 {
         2 * (position >> self.lap_bits)
     }
 }
 
-/// The end that messages go in. Aligned so that its position shares no pair of lines with the other's, wherever the two lie.
+/// The sending end. Aligned so that its position shares no pair of lines with the other end's, wherever the two lie.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Sender {
     ring: Arc<Ring>,
-    /// How many messages were sent.
+    /// Number of messages sent.
     tail: u64,
 }
 
 impl Sender {
-    /// Sends a message; false where the ring is full.
+    /// Sends a message; returns false if the ring is full.
     #[inline(always)]
     pub fn try_send(&mut self, message: u64) -> bool {
         let (sequence, place) = self.ring.slot(self.tail);
@@ -93,7 +93,7 @@ impl Sender {
         true
     }
 
-    /// Sends a message, and spins while the ring is full; false where it was given up. Asks whether to give up after each try.
+    /// Sends a message, and spins while the ring is full. Calls `give_up` after each try; returns false if that returns true.
     #[inline(always)]
     pub fn send(&mut self, message: u64, mut give_up: impl FnMut() -> bool) -> bool {
         while !self.try_send(message) {
@@ -106,17 +106,17 @@ impl Sender {
     }
 }
 
-/// The end that messages come out of, in the order in which they were sent.
+/// The receiving end; messages arrive in the order in which they were sent.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Receiver {
     ring: Arc<Ring>,
-    /// How many messages were received.
+    /// Number of messages received.
     head: u64,
 }
 
 impl Receiver {
-    /// Takes the next message; absent where the ring is empty.
+    /// Takes the next message; `None` if the ring is empty.
     #[inline(always)]
     pub fn try_receive(&mut self) -> Option<u64> {
         let (sequence, place) = self.ring.slot(self.head);
@@ -130,8 +130,7 @@ impl Receiver {
         Some(message)
     }
 
-    /// Takes the next message, and spins while the ring is empty; absent where it was given up. Asks whether to give up after each
-    /// try.
+    /// Takes the next message, and spins while the ring is empty. Calls `give_up` after each try; returns `None` if that returns true.
     #[inline(always)]
     pub fn receive(&mut self, mut give_up: impl FnMut() -> bool) -> Option<u64> {
         loop {

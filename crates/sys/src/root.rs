@@ -1,4 +1,4 @@
-//! Where reads go: this machine, a folder that holds a copy of its files, or an archive of one.
+//! Source of all reads: this machine, a folder with a copy of its files, or an archive of one.
 
 #[cfg(feature = "recordings")]
 mod archive;
@@ -53,15 +53,14 @@ impl Root {
         Self { place: Place::Live, path: PathBuf::from("/") }
     }
 
-    /// This machine for "/", otherwise a recorded one.
+    /// Opens this machine for "/", otherwise a recorded one.
     ///
-    /// A recording is a folder or an archive (tar, plain or packed by gzip, bzip2 or xz) with the machine's files under
-    /// `sys` and `proc`, possibly inside other folders; pepc's inline file (`ro|path|value` lines), packed or in such an
-    /// archive; a dump of cpuid by hwloc-gather-cpuid; or an hwloc XML export of format 2 or 3.
+    /// A recording is a folder or an archive (tar, plain or packed by gzip, bzip2 or xz) with the machine's files under `sys` and `proc`,
+    /// possibly inside other folders; pepc's inline file (`ro|path|value` lines), packed or in such an archive; a dump of cpuid by
+    /// hwloc-gather-cpuid; or an hwloc XML export of format 2 or 3.
     ///
     /// # Errors
-    /// [`SysError::Read`] where there is nothing to read, [`SysError::NotARecording`] where it holds no machine,
-    /// or is neither a file nor a folder,
+    /// [`SysError::Read`] if it cannot be read, [`SysError::NotARecording`] if it holds no machine or is neither a file nor a folder,
     /// [`SysError::Damaged`] and [`SysError::TooLarge`] for archives.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SysError> {
         let path = path.as_ref();
@@ -85,7 +84,7 @@ impl Root {
         Ok(Self { place, path: path.to_owned() })
     }
 
-    /// A recorded machine from the bytes of an archive or inline file, as [`Root::open`] reads it from a file.
+    /// Reads a recorded machine from the bytes of an archive or inline file, as [`Root::open`] does from a file.
     ///
     /// # Errors
     /// As [`Root::open`].
@@ -95,24 +94,23 @@ impl Root {
         Ok(Self { place: Place::Files(read_archive(&path, bytes)?), path })
     }
 
-    /// A machine of files that are given with their texts, for tests and for embedding.
+    /// Makes a machine of files that are given with their texts, for tests and for embedding.
     pub fn from_files<P: Into<String>, T: Into<String>>(files: impl IntoIterator<Item = (P, T)>) -> Self {
         let files = files.into_iter().map(|(path, text)| (path.into(), text.into())).collect();
         Self { place: Place::Files(files), path: PathBuf::from("the files") }
     }
 
-    /// Where the files are, as it was given to [`Root::open`]; for messages.
+    /// Returns the path that was given to [`Root::open`]; for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether this is the machine that the program runs on.
+    /// Returns true for the machine that the program runs on.
     pub fn is_live(&self) -> bool {
         matches!(self.place, Place::Live)
     }
 
-    /// The text of a file; nothing where it is absent, may not be read or is no file. Bytes that are not UTF-8 become
-    /// replacement characters.
+    /// Reads a file; `None` if it does not exist, may not be read or is no file. Bytes that are not UTF-8 become replacement characters.
     pub fn read(&self, path: &str) -> Option<Cow<'_, str>> {
         match &self.place {
             Place::Live if path == HYPERVISOR => hypervisor::name().map(Cow::Owned),
@@ -123,7 +121,7 @@ impl Root {
         }
     }
 
-    /// The names in a folder, sorted; empty where there is no such folder.
+    /// Lists the names in a folder, sorted; empty if there is no such folder.
     pub fn list(&self, folder: &str) -> Vec<String> {
         match &self.place {
             Place::Live => own(folder).map_or_else(Vec::new, |folder| list_folder(&folder)),
@@ -132,7 +130,7 @@ impl Root {
         }
     }
 
-    /// Whether there is such a file or folder.
+    /// Returns true if there is such a file or folder.
     pub fn exists(&self, path: &str) -> bool {
         match &self.place {
             Place::Live => own(path).map_or_else(|| own_files::text(path).is_some(), |path| path.exists()),
@@ -142,14 +140,14 @@ impl Root {
     }
 }
 
-/// Refuses an archive: what unpacks one is not part of this build.
+/// Refuses an archive: this build has no unpackers.
 #[cfg(not(feature = "recordings"))]
 fn read_archive(path: &Path, _: Input) -> Result<Files, SysError> {
     let why = "it is a file, and this program was built without what reads archives".to_owned();
     Err(SysError::NotARecording { path: path.to_owned(), why })
 }
 
-/// Where this machine describes itself under a path; nothing where its system has no such files.
+/// Returns the path of this machine's own file; `None` if its system has no such files.
 fn own(path: &str) -> Option<PathBuf> {
     own_files::FOLDER.map(|folder| Path::new(folder).join(path))
 }

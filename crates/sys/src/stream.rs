@@ -1,25 +1,26 @@
-//! Loops that stream through memory, with the widest registers that the processor has: few instructions for a line leave room for more lines
-//! on their way.
+//! Loops that stream through memory, with the processor's widest registers: few instructions for a line leave room for more lines in
+//! flight.
 
-/// Loads every word; their sum.
+/// Loads every word; returns their sum.
 #[inline(never)]
 pub fn read(words: &[u64]) -> u64 {
     architecture::read(words)
 }
 
-/// Stores to every word, each another number that comes from a value: of equal ones a compiler makes a call that may choose other stores.
+/// Stores a different number to every word, derived from `value`: for equal ones a compiler makes a call that may choose other stores.
 #[inline(never)]
 pub fn write(words: &mut [u64], value: u64) {
     architecture::write(words, value);
 }
 
-/// Loads every word and stores it elsewhere, changed by a value, for the same reason; as many as both have.
+/// Copies every word, changed by `change` so that a compiler does not make this a call; up to the shorter length.
 #[inline(never)]
 pub fn copy(from: &[u64], to: &mut [u64], change: u64) {
     architecture::copy(from, to, change);
 }
 
-/// Stores a value to all words past the caches: movntdq on x86-64, stnp on 64-bit Arm. False, with nothing written, on other processors.
+/// Stores a value to all words past the caches: movntdq on x86-64, stnp on 64-bit Arm. Returns false, with nothing written, on other
+/// processors.
 #[inline(never)]
 pub fn write_past_caches(words: &mut [u64], value: u64) -> bool {
     architecture::write_past_caches(words, value)
@@ -66,10 +67,10 @@ mod architecture {
         copy_any(from, to, change);
     }
 
-    /// What lies before and behind whole registers is written as usual.
+    /// Stores past the caches; words before and after whole registers are written as usual.
     #[target_feature(enable = "avx2")]
     fn write_past_wide(words: &mut [u64], value: u64) {
-        // SAFETY: any bits are a register's, and a register's are any words.
+        // SAFETY: any bits are a valid register, and a register is any words.
         let (before, wide, behind) = unsafe { words.align_to_mut::<__m256i>() };
         let all = _mm256_set1_epi64x(value.cast_signed());
         for register in wide {
@@ -81,7 +82,7 @@ mod architecture {
     }
 
     fn write_past_any(words: &mut [u64], value: u64) {
-        // SAFETY: any bits are a register's, and a register's are any words.
+        // SAFETY: any bits are a valid register, and a register is any words.
         let (before, wide, behind) = unsafe { words.align_to_mut::<__m128i>() };
         for register in wide {
             // SAFETY: aligned, and borrowed exclusively; every x86-64 processor has the instructions (SSE2).
@@ -96,28 +97,28 @@ mod architecture {
     }
 
     pub fn read(words: &[u64]) -> u64 {
-        // SAFETY: the processor has these registers, and the system keeps them.
+        // SAFETY: the processor has these registers, and the system saves them.
         if is_wide() { unsafe { read_wide(words) } } else { read_any(words) }
     }
 
     pub fn write(words: &mut [u64], value: u64) {
-        // SAFETY: the processor has these registers, and the system keeps them.
+        // SAFETY: the processor has these registers, and the system saves them.
         if is_wide() { unsafe { write_wide(words, value) } } else { write_any(words, value) }
     }
 
     pub fn copy(from: &[u64], to: &mut [u64], change: u64) {
-        // SAFETY: the processor has these registers, and the system keeps them.
+        // SAFETY: the processor has these registers, and the system saves them.
         if is_wide() { unsafe { copy_wide(from, to, change) } } else { copy_any(from, to, change) }
     }
 
     pub fn write_past_caches(words: &mut [u64], value: u64) -> bool {
         if is_wide() {
-            // SAFETY: the processor has these registers, and the system keeps them.
+            // SAFETY: the processor has these registers, and the system saves them.
             unsafe { write_past_wide(words, value) }
         } else {
             write_past_any(words, value)
         }
-        // SAFETY: orders what was written before what follows; nothing else.
+        // SAFETY: only orders earlier writes before later ones.
         unsafe { _mm_sfence() };
         true
     }
@@ -130,7 +131,7 @@ mod architecture {
     pub fn write_past_caches(words: &mut [u64], value: u64) -> bool {
         let (pairs, rest) = words.as_chunks_mut::<2>();
         for pair in pairs {
-            // SAFETY: two words that are borrowed exclusively; nothing else is touched.
+            // SAFETY: two words that are borrowed exclusively; no other memory is touched.
             unsafe {
                 std::arch::asm!("stnp {value}, {value}, [{at}]", value = in(reg) value, at = in(reg) pair.as_mut_ptr(), options(nostack));
             }

@@ -1,4 +1,4 @@
-//! Reads what a machine is: from sysfs and procfs, from Windows' buffers, from a dump of cpuid, or from an hwloc XML export.
+//! Reads a machine's topology: from sysfs and procfs, from Windows' buffers, from a dump of cpuid, or from an hwloc XML export.
 
 mod allowed;
 mod bare;
@@ -26,16 +26,16 @@ use crate::error::SysError;
 use crate::root::{Root, Source};
 use reader::Reader;
 
-/// The machine of a root. What a source does not tell is a gap in the result, not an error.
+/// Reads the machine of a root. Facts that a source does not report are gaps in the result, not errors.
 ///
-/// Where a recording holds several sources, sysfs is believed first (it names what the kernel works with), then an hwloc
-/// export, then Windows' buffers, then a dump of cpuid; a dump beside sysfs still gives the classes of core that the kernel did not name.
+/// If a recording has several sources, sysfs comes first (it has the kernel's view), then an hwloc export, then Windows' buffers, then a
+/// dump of cpuid. A dump beside sysfs still gives the classes of core that the kernel did not name.
 ///
-/// Where this machine has neither /sys nor /proc, its cpus are counted and nothing else is known of them.
+/// If this machine has neither /sys nor /proc, only the number of its cpus is known.
 ///
 /// # Errors
-/// [`SysError::NoCpu`] where no source of a recording names an online cpu; [`SysError::Damaged`] where an hwloc export or a buffer of
-/// Windows is not one.
+/// [`SysError::NoCpu`] if no source of a recording names an online cpu; [`SysError::Damaged`] for a malformed hwloc export or buffer of
+/// Windows.
 pub fn read(root: &Root) -> Result<Machine, SysError> {
     match read_from(root) {
         Err(SysError::NoCpu) if root.is_live() => Ok(assemble::assemble(bare::facts())),
@@ -48,13 +48,13 @@ pub(crate) fn read_from(source: &dyn Source) -> Result<Machine, SysError> {
     facts(source).map(assemble::assemble)
 }
 
-/// The cpus that this process may use as the source tells them, online or not.
+/// Returns the cpus that this process may use according to the source, online or not.
 #[cfg(feature = "recordings")]
 pub(crate) fn allowed_cpus(source: &dyn Source) -> Option<corewise_machine::CpuSet> {
     allowed::allowed(&Reader::new(source)).cpus
 }
 
-/// The numbers of the nodes whose memory this process may use, as the source tells them.
+/// Returns the nodes, by number, of the memory that this process may use according to the source.
 #[cfg(feature = "recordings")]
 pub(crate) fn allowed_memory(source: &dyn Source) -> Option<corewise_machine::CpuSet> {
     allowed::allowed(&Reader::new(source)).memory

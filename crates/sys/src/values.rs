@@ -1,4 +1,4 @@
-//! Plain values of the modules that each system has: what they are given and what they report.
+//! Plain values of the modules that each system has: their arguments and results.
 
 pub mod account;
 pub mod affinity;

@@ -1,4 +1,4 @@
-//! Windows: most of what talks to the kernel is not available yet. Each module can be filled on its own.
+//! Windows: most kernel interfaces are not available yet. Each module can be completed on its own.
 #![allow(missing_docs, reason = "they are documented where they do something, in `linux`")]
 
 pub mod accounts;

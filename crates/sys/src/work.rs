@@ -1,13 +1,13 @@
-//! Fixed pieces of work whose length in core cycles is known.
+//! Fixed pieces of work with a known length in core cycles.
 
-/// How many additions one turn of the loop makes; the counts passed to [`dependent_additions`] are multiples of it.
+/// Additions in one turn of the loop; the counts passed to [`dependent_additions`] are multiples of it.
 pub const ADDITIONS_PER_TURN: u32 = 20;
 
-/// Makes `additions` dependent additions of two registers, one after the other: as many core cycles on every processor
-/// of the last decades, since each needs the result of the one before.
+/// Makes `additions` dependent additions of two registers, one after the other. They take as many core cycles on every processor of the
+/// last decades, since each needs the result of the one before.
 ///
-/// Register operands matter: additions of a constant are done in the renamer on recent cores and take no cycle at all.
-/// Counts that are no multiple of [`ADDITIONS_PER_TURN`] are rounded up; at least one turn is made.
+/// Register operands matter: additions of a constant are done in the renamer on recent cores and take no cycle at all. Counts that are no
+/// multiple of [`ADDITIONS_PER_TURN`] are rounded up; at least one turn is made.
 #[inline(always)]
 pub fn dependent_additions(additions: u32, seed: u64) -> u64 {
     architecture::chain(additions.div_ceil(ADDITIONS_PER_TURN).max(1), seed)

@@ -1,8 +1,8 @@
-//! The file of what each cpu is worth (docs/worth.md): one process writes it, any number read it without waiting.
+//! The file of the cpus' worth (docs/worth.md): one process writes it, any number read it without waiting.
 //!
-//! Each record has a sequence number, which is odd while the record is written: who reads an odd number, or another one afterwards, reads
-//! again (Lameter, "Effective synchronization on Linux/NUMA systems", 2005; the fences are those of Boehm, "Can seqlocks get along with
-//! programming language memory models?", 2012).
+//! Each record has a sequence number, which is odd while the record is written. A reader that sees an odd number, or another one
+//! afterwards, reads again (Lameter, "Effective synchronization on Linux/NUMA systems", 2005; the fences follow Boehm, "Can seqlocks get
+//! along with programming language memory models?", 2012).
 
 use std::ffi::OsStr;
 use std::io;
@@ -20,16 +20,17 @@ use crate::os::thread::monotonic_ns;
 
 /// The file's name in its folder.
 pub const FILE: &str = "worth";
-/// How it is called until it is complete.
+/// Its name until it is complete.
 const UNFINISHED: &str = "worth.new";
-/// A machine of more cpus is none.
+/// Maximum number of cpus; larger files are rejected.
 const MOST_RECORDS: u32 = 8_192;
-/// So often a record is read again before it counts as unreadable: a writer takes some nanoseconds, unless it was killed meanwhile.
+/// Maximum attempts to read a record before it counts as unreadable: a write takes some nanoseconds, unless the writer was killed
+/// meanwhile.
 const MOST_ATTEMPTS: u32 = 1_000;
-/// The word of the header with the time of the last update.
+/// Index of the header's word with the time of the last update.
 const UPDATED: usize = 3;
 
-/// Whoever writes the file.
+/// The writer of the file.
 #[derive(Debug)]
 pub struct WorthWriter {
     folder: FolderHandle,
@@ -38,11 +39,11 @@ pub struct WorthWriter {
 }
 
 impl WorthWriter {
-    /// Makes the file in a folder of this user's, in the place of one that was there; who has that one mapped sees that it is stale. All
-    /// users may read it: the folder lets them through to what they know the name of, as far as those above it do.
+    /// Makes the file in a folder of this user's, replacing an existing one; readers of the old one see that it is stale. All users may
+    /// read it: the folder lets them open files by name, as far as the folders above it do.
     ///
     /// # Errors
-    /// Where others may write in the folder, and what the system says.
+    /// If others may write in the folder; errors of the system.
     pub fn create(folder: &Path, head: &Head) -> io::Result<Self> {
         let folder = FolderHandle::own(folder, true).map_err(|error| match error {
             FolderError::System(error) => error,
@@ -69,7 +70,7 @@ impl WorthWriter {
         Ok(Self { folder, file, shared })
     }
 
-    /// Writes all records, and that they are of now. Some 10 ns a record.
+    /// Writes all records, and the time of this update. Takes some 10 ns a record.
     pub fn write(&self, records: &[Record]) {
         let words = self.shared.words();
         for (place, record) in words[HEADER_WORDS..].chunks_exact(RECORD_WORDS).zip(records) {
@@ -81,7 +82,7 @@ impl WorthWriter {
 
 impl Drop for WorthWriter {
     fn drop(&mut self) {
-        // Another one's is left where it is.
+        // Another writer's file stays.
         if self.folder.is_name_of(OsStr::new(FILE), &self.file) {
             let _ = self.folder.remove(OsStr::new(FILE));
         }
@@ -91,7 +92,7 @@ impl Drop for WorthWriter {
 
 fn write_record(place: &[AtomicU64], record: &Record) {
     let first = place[0].load(Ordering::Relaxed);
-    // The lower half alone counts on.
+    // Only the lower half counts up.
     let next = |word: u64| word & !u64::from(u32::MAX) | u64::from((word as u32).wrapping_add(1));
     // A writer that was killed in the middle left it odd.
     let odd = if first & 1 == 0 { next(first) } else { first };
@@ -111,11 +112,11 @@ pub struct WorthReader {
 }
 
 impl WorthReader {
-    /// Opens the file in a folder; nothing where there is none. It must belong to this user or to root, and nobody else may write it: who
-    /// writes it could end its readers by cutting it.
+    /// Opens the file in a folder; `None` if there is none. It must belong to this user or to root, and no other user may write it: a
+    /// writer could crash its readers by truncating it.
     ///
     /// # Errors
-    /// Where that is not so, the layout is another one's, and what the system says.
+    /// If these conditions fail or the layout is another version's; errors of the system.
     pub fn open(folder: &Path) -> io::Result<Option<Self>> {
         let file = match open_to_read(&folder.join(FILE), false) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -132,33 +133,33 @@ impl WorthReader {
         Ok(Some(Self { head, shared }))
     }
 
-    /// The header.
+    /// Returns the header.
     pub const fn head(&self) -> Head {
         self.head
     }
 
-    /// How long ago it was updated; nothing where its writer has ended or has not begun.
+    /// Returns the time since its last update; `None` if its writer has ended or has not begun.
     pub fn age(&self) -> Option<Duration> {
         let updated = self.shared.words()[UPDATED].load(Ordering::Acquire);
         (updated > 0).then(|| Duration::from_nanos(monotonic_ns().saturating_sub(updated)))
     }
 
-    /// Whether it is no longer kept up to date: not updated for two intervals, or for two seconds where that is less; but for one interval
-    /// and 200 ms at least.
+    /// Returns true if it is no longer kept up to date: not updated for two intervals, or for two seconds if that is less; but at least for
+    /// one interval and 200 ms.
     pub fn is_stale(&self) -> bool {
         let interval = Duration::from_millis(u64::from(self.head.interval_ms));
         let patience = (2 * interval).min(Duration::from_secs(2)).max(interval + Duration::from_millis(200));
         self.age().is_none_or(|age| age > patience)
     }
 
-    /// The record of a cpu; nothing where there is none, or its writer was ended while it wrote this. It waits for nobody.
+    /// Returns the record of a cpu; `None` if there is none, or its writer was killed while writing it. Never blocks.
     #[inline]
     pub fn read(&self, cpu: u32) -> Option<Record> {
         let words: [u64; RECORD_WORDS - 1] = self.consistent(cpu, |place| loaded(&place[1..]))?;
         Record::of_words(&words)
     }
 
-    /// What a cpu is worth, and nothing else: three loads.
+    /// Returns only the worth of a cpu: three loads.
     #[inline]
     pub fn worth(&self, cpu: u32) -> Option<f32> {
         self.consistent(cpu, |place| f32::from_bits(place[2].load(Ordering::Relaxed) as u32))

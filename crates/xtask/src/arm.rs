@@ -1,5 +1,5 @@
-//! `cargo xtask arm`: builds for 64-bit Arm and runs it in an emulator: the tests of what can differ there, and the program
-//! itself, which must say of every described machine what the native one says.
+//! `cargo xtask arm`: builds for 64-bit Arm and runs in an emulator. It runs tests that may differ there, and the program itself, which
+//! must print the same as the native one about every described machine.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,30 +15,30 @@ use crate::summary::Summary;
 const EMULATOR: [&str; 3] = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"];
 const LINKER: &str = "aarch64-linux-gnu-gcc";
 const LINKER_VARIABLE: &str = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER";
-/// Tests of what an emulator of single programs cannot do are skipped by this, and by nothing else.
+/// Variable that makes tests skip if an emulator of single programs cannot run them; nothing else may skip them.
 const EMULATED: (&str, &str) = ("COREWISE_EMULATED", "yes");
-/// What draws text after text and is pure: left out where only what differs is tested.
+/// Pure tests that draw many texts: left out when only differing tests run.
 const PURE: [&str; 1] = ["steers"];
-/// Compiled as quickly as can be: nothing is measured there.
+/// Profile that compiles as fast as possible: no measurement runs there.
 const PROFILE: &str = "arm";
 
-/// Which tests are run in the emulator.
+/// Selection of tests to run in the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Of the crates that meet the processor, the kernel or C: `sys`, `store`, and the program's own unit tests.
+    /// Tests of the crates that depend on the processor, the kernel or C: `sys`, `store`, and the program's own unit tests.
     Differing,
-    /// Those of recordings, `machine`, `model` and `lab` too: pure functions and simulations, which take minutes in an emulator.
+    /// Also tests of recordings, `machine`, `model` and `lab`: pure functions and simulations, which take minutes in an emulator.
     All,
 }
 
 /// Test programs of `sys` and `store`.
 const TESTS: [&str; 3] = ["execution", "groups", "places"];
-/// Test programs of `sys`, `machine` and `model` that are pure functions of texts and numbers; and the one of the kernel's events, which are had
-/// there only where tracefs is mounted.
+/// Test programs of `sys`, `machine` and `model` that are pure functions of texts and numbers, and the test of kernel events, which are
+/// available there only if tracefs is mounted.
 const MORE: [&str; 6] =
     ["events", "recordings", "articles", "experiment_error_rates", "link_files", "placement_document"];
-/// What an emulator of single programs cannot do, by a part of the tests' names: adopt orphans, start itself, know memory nodes, hear of processes, give
-/// up root's right to write everywhere, or read what another thread writes without a pause before it is written again.
+/// Tests that an emulator of single programs cannot run, by a part of their names. It cannot adopt orphans, start itself, report memory
+/// nodes or events of processes, drop root's right to write everywhere, or read another thread's words between two writes without a pause.
 const NOT_EMULATED: [&str; 10] = [
     "wall_and_usage_are_those_of_the_whole_tree",
     "who_stays_behind_does_not_count_and_is_ended",
@@ -54,12 +54,12 @@ const NOT_EMULATED: [&str; 10] = [
 /// A test program that starts corewise, which is built with it. An emulated program starts no other, so this one is not run.
 const BUILDS_THE_PROGRAM: &str = "history";
 
-/// What is wanted where all is.
+/// Returns `more` if all tests are selected, else nothing.
 fn of<T>(part: Part, more: &'static [T]) -> &'static [T] {
     if part == Part::All { more } else { &[] }
 }
 
-/// Builds and tests; a skip where the means are not there.
+/// Builds and tests; skips if a tool is missing.
 pub fn run(part: Part, native: &Path) -> Result<Summary> {
     if let Err(why) = means() {
         return Ok(Summary { skips: vec![("all on Arm".into(), Some(why))], ..Summary::default() });
@@ -69,7 +69,7 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
         command.args(words).args(["--target", ARM, "--profile", PROFILE]).env(LINKER_VARIABLE, LINKER);
         command
     };
-    // At once: what cargo selects together shares its dependencies' features, so that nothing is compiled twice.
+    // In one call: packages that cargo selects together share their dependencies' features, so that nothing is compiled twice.
     let mut selected = vec!["test", "--lib", "--bins"];
     for package in ["corewise-sys", "corewise-store", "corewise"]
         .iter()
@@ -94,7 +94,7 @@ pub fn run(part: Part, native: &Path) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Whether all is there to build and run, or what is not.
+/// Checks for all tools needed to build and run; the error names a missing one.
 fn means() -> Result<(), String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err("Arm is emulated on x86-64 only".into());
@@ -110,7 +110,7 @@ fn means() -> Result<(), String> {
     Ok(())
 }
 
-/// The mask is seen by a program of the host.
+/// Checks that a program of the host sees the mask.
 fn mask_in_force(arm: &Path) -> Result<()> {
     let all = xtask::output(emulated(arm).args(["place", "all", "--as", "list"]))?;
     let cpu = all.trim().split(['-', ',']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the dependencies may be: licences, duplicates and sources, by deny.toml.
+//! Rules for dependencies: licences, duplicates and sources, from deny.toml.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// The only registry, by the name that it has in a lock file.
+/// The only registry, by its name in a lock file.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Looks at all that the lock file names; whether all of it may be there.
+/// Checks all packages in the lock file; returns true if all are allowed.
 pub fn check() -> Result<bool> {
     let rules: toml::Value = toml::from_str(&std::fs::read_to_string("deny.toml")?)?;
     let list = |section: &str, name: &str| -> Vec<String> {
@@ -46,8 +46,8 @@ pub fn check() -> Result<bool> {
     Ok(wrong.is_empty())
 }
 
-/// Whether a licence expression can be met by what is allowed: one of those between `OR` (or `/`), all of those between `AND`. Of
-/// parentheses there are no nested ones, and an exception only allows more.
+/// Returns true if the allowed licences satisfy a licence expression: one alternative of `OR` (or `/`), all parts of `AND`. Parentheses are
+/// not nested, and an exception only allows more.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     let parts =
         |text: &str, word: &str| -> Vec<String> { text.split(word).map(|part| part.trim().to_owned()).collect() };

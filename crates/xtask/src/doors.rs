@@ -1,7 +1,7 @@
-//! The doors of the house: only `sys` opens, makes, lists and removes files. Other crates ask `sys::input`, `sys::output` and the places of
-//! files, which look at owners, limits and links by what they hold open.
+//! The doors of the house: only `sys` opens, makes, lists and removes files. Other crates use `sys::input`, `sys::output` and the places of
+//! files, which check owners, limits and links on open handles.
 //!
-//! A path of `std::fs` is found by whatever name it was imported or re-exported. Tests may open files as they like.
+//! A path of `std::fs` is found by any name under which it was imported or re-exported. Tests may open files freely.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use anyhow::Result;
 
 use crate::walls::{House, LONGEST_CHAIN, Module, Segments, houses};
 
-/// The crates that open files: `sys`, and those that are not shipped.
+/// The crates that may open files: `sys`, and crates that are not shipped.
 const WITH_FILES: [&str; 4] = ["sys", "compare", "rig", "xtask"];
-/// Functions that ask about a file and open none.
+/// Functions that query a file without opening it.
 const QUESTIONS: [&str; 4] = ["canonicalize", "exists", "metadata", "symlink_metadata"];
 /// Types that open or make files.
 const OPENERS: [&str; 2] = ["OpenOptions", "DirBuilder"];
-/// Methods of paths that open what the path leads to.
+/// Methods of paths that open their target.
 const METHODS: [&str; 2] = ["read_dir", "read_link"];
 
-/// Looks at every crate that is shipped; false if one opens files beside the doors, which is printed.
+/// Checks every shipped crate; returns false if one opens files beside the doors, after printing it.
 pub fn check() -> Result<bool> {
     let mut is_clean = true;
     for (name, house) in houses()?.iter().filter(|(name, _)| !WITH_FILES.contains(&name.as_str())) {
@@ -30,7 +30,7 @@ pub fn check() -> Result<bool> {
     Ok(is_clean)
 }
 
-/// Returns where a crate opens files beside the doors, a sentence each.
+/// Returns a sentence for each place at which a crate opens files beside the doors.
 fn find_open_doors(house: &House) -> Vec<String> {
     let mut faults = BTreeSet::new();
     for (at, module) in house {
@@ -45,7 +45,7 @@ fn find_open_doors(house: &House) -> Vec<String> {
     faults.into_iter().collect()
 }
 
-/// Follows a path through imports and re-exports to what lies outside of the crate; `None` if it stays inside.
+/// Resolves a path through imports and re-exports to one outside of the crate; `None` if it stays inside.
 fn leave_crate(house: &House, at: &Segments, written: &[String]) -> Option<Segments> {
     let mut path = written.to_vec();
     let mut module: &Module = &house[at];
@@ -72,7 +72,7 @@ fn is_of_files(path: &[String]) -> bool {
     matches!(path, [first] if first == "std") || matches!(path, [first, second, ..] if first == "std" && second == "fs")
 }
 
-/// Whether a path of `std::fs` opens, makes, changes or removes something.
+/// Returns true if a path of `std::fs` opens, makes, changes or removes a file.
 fn is_access(path: &[String]) -> bool {
     let [_, _, name, rest @ ..] = path else { return false };
     let is_function = name.starts_with(char::is_lowercase) && name != "self";

@@ -1,4 +1,4 @@
-//! Only `sys` knows which operating system it runs on: no other file that is shipped names one in code.
+//! Only `sys` depends on the operating system: no other shipped file names one in code.
 
 use std::fs;
 use std::process::Command;
@@ -8,13 +8,13 @@ use xtask::{cargo, done, output, root};
 
 use crate::setup::WINDOWS;
 
-/// `sys`, and the crates that are not shipped.
+/// `sys`, and crates that are not shipped.
 const MAY: [&str; 4] = ["crates/sys/", "crates/compare/", "crates/rig/", "crates/xtask/"];
-/// What no code elsewhere may hold.
+/// Words that code elsewhere may not contain.
 const WORDS: [&str; 7] = ["linux", "libc", "rustix", "std::os::", "target_os", "cfg(unix", "cfg(windows"];
-/// How no string may begin that is a path, which is one without white space.
+/// Forbidden beginnings of strings that are paths, which are strings without white space.
 const PATHS: [&str; 4] = ["/proc", "/sys", "proc/", "sys/"];
-/// What is compiled for Windows.
+/// Packages that are compiled for Windows.
 const SHIPPED: [&str; 7] = [
     "corewise",
     "corewise-keep",
@@ -25,7 +25,7 @@ const SHIPPED: [&str; 7] = [
     "corewise-work",
 ];
 
-/// Looks through all files that are shipped; false where one names a system, which is printed.
+/// Checks all shipped files; returns false if one names a system, after printing it.
 pub fn check() -> Result<bool> {
     let files = output(
         Command::new("git").args(["ls-files", "-co", "--exclude-standard", "crates/*/src/*.rs"]).current_dir(root()),
@@ -33,7 +33,7 @@ pub fn check() -> Result<bool> {
     let mut is_clean = true;
     for file in files.lines().filter(|file| !MAY.iter().any(|may| file.starts_with(may)) && !file.ends_with("tests.rs"))
     {
-        // A file that was removed is still listed until that is committed.
+        // A file that was removed is still listed until the removal is committed.
         let source = fs::read_to_string(root().join(file)).unwrap_or_default();
         for (line, name) in named(&source) {
             println!("{file}:{line}: only crates/sys may name {name}");
@@ -43,7 +43,7 @@ pub fn check() -> Result<bool> {
     Ok(is_clean)
 }
 
-/// Lints what is shipped as it is compiled for Windows, and its unit tests.
+/// Lints the shipped packages as they are compiled for Windows, and their unit tests.
 pub fn lint() -> Result<()> {
     let packages = SHIPPED.iter().flat_map(|name| ["--package", name]);
     for profile in ["dev", "test"] {
@@ -54,7 +54,7 @@ pub fn lint() -> Result<()> {
     Ok(())
 }
 
-/// What a source names that only `sys` may, by the numbers of its lines. Comments, texts (strings with white space) and tests at its end may.
+/// Returns the forbidden names in a source, with line numbers. Comments, texts (strings with white space) and tests at its end are exempt.
 fn named(source: &str) -> Vec<(usize, &'static str)> {
     let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let (mut found, mut is_string) = (Vec::new(), false);

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: every fuzz target for a while, from its seeds and what earlier runs found.
+//! `cargo xtask fuzz`: runs every fuzz target for a while, from its seeds and the finds of earlier runs.
 
 use std::fs;
 use std::process::Command;
@@ -8,7 +8,7 @@ use xtask::{cargo_of, output, root};
 
 use crate::setup;
 
-/// Runs the fuzz targets, or one of them, for so many seconds each; false where one of them crashed.
+/// Runs the fuzz targets, or one of them, for some seconds each; returns false if one of them crashed.
 pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
     setup::for_fuzzing()?;
     let targets = output(cargo_fuzz().arg("list"))?;
@@ -16,7 +16,7 @@ pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
     ensure!(!targets.is_empty(), "there is no such fuzz target");
     let mut crashed = Vec::new();
     for target in targets {
-        // What is found goes to the first folder, which git ignores; the seeds stay small.
+        // Finds go to the first folder, which git ignores; the seeds stay small.
         let (found, seeds) = (format!("fuzz/corpus-found/{target}"), format!("fuzz/seeds/{target}"));
         fs::create_dir_all(root().join(&found)).with_context(|| format!("{found} cannot be created"))?;
         println!("{target}: {seconds} s");
@@ -42,10 +42,10 @@ pub fn run(seconds: u32, only: Option<&str>) -> Result<bool> {
     Ok(crashed.is_empty())
 }
 
-/// cargo-fuzz needs the nightly toolchain: the sanitizers are not in the stable one.
+/// Returns cargo-fuzz with the nightly toolchain: the sanitizers are not in the stable one.
 fn cargo_fuzz() -> Command {
     let mut command = cargo_of("+nightly");
-    // A crash is reported with its lines.
+    // Lets a crash be reported with its lines.
     command.arg("fuzz").env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only");
     command
 }

@@ -1,4 +1,4 @@
-//! How chores start other programs.
+//! Starting other programs from chores.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -7,23 +7,23 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 
-/// The repository's root.
+/// Returns the repository's root.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here).to_owned()
 }
 
-/// The cargo that runs this program, started in the repository's root.
+/// Returns the cargo that runs this program, started in the repository's root.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// The cargo of another toolchain, "+nightly", started in the repository's root.
+/// Returns the cargo of another toolchain, "+nightly", started in the repository's root.
 pub fn cargo_of(toolchain: &str) -> Command {
     let mut command = Command::new("cargo");
-    // The variables by which the toolchain of this program would be passed on.
+    // These variables would pass on the toolchain of this program.
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTDOC");
     command.arg(toolchain).current_dir(root());
     command
@@ -32,16 +32,16 @@ pub fn cargo_of(toolchain: &str) -> Command {
 /// Runs a command with its output on the terminal.
 ///
 /// # Errors
-/// Where it cannot be started, or fails.
+/// If it cannot be started, or fails.
 pub fn done(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("{command:?} cannot be started"))?;
     if status.success() { Ok(()) } else { bail!("{command:?} failed: {status}") }
 }
 
-/// What a command prints on standard output.
+/// Returns a command's standard output.
 ///
 /// # Errors
-/// Where it cannot be started, fails, or prints something other than text.
+/// If it cannot be started, fails, or prints something other than text.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("{command:?} cannot be started"))?;
     if !output.status.success() {
@@ -50,16 +50,16 @@ pub fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{command:?} printed something other than text"))
 }
 
-/// Whether a command can be started and succeeds; what it prints is nowhere.
+/// Returns true if a command can be started and succeeds; its output is discarded.
 pub fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// A number that was typed.
+/// Parses a number from the command line.
 ///
 /// # Errors
-/// Where it is none.
+/// If it is none.
 pub fn number<T: FromStr>(word: &str) -> Result<T> {
     word.parse().ok().with_context(|| format!("expected a number, found \"{word}\""))
 }

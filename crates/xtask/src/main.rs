@@ -1,4 +1,4 @@
-//! Chores of the corewise project; without a word, `cargo xtask` lists them.
+//! Chores of the corewise project; without arguments, `cargo xtask` lists them.
 #![forbid(unsafe_code)]
 
 mod arm;
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does a chore; false where it was done and found something wrong.
+/// Runs a chore; returns false if it ran and found a defect.
 fn run(words: &[&str]) -> Result<bool> {
     match words {
         ["setup"] => Ok(setup::all()),
@@ -122,7 +122,7 @@ fn run(words: &[&str]) -> Result<bool> {
     }
 }
 
-/// Does a chore of the tests of pages, which have the results and the browser that it needs.
+/// Runs a chore of the tests of pages, which have the results and the browser that it needs.
 fn page_chore(name: &str, options: &[&str]) -> Result<bool> {
     let test = ["test", "--quiet", "--package", "corewise", "--test", "report"];
     Ok(cargo().args(test).args(options).args(["--", "--ignored", "--nocapture", name]).status()?.success())
@@ -134,7 +134,7 @@ fn tables() -> Result<bool> {
     Ok(cargo().args(test).env("COREWISE_WRITE_TABLES", "1").status()?.success())
 }
 
-/// Measures corewise beside other tools: a crate of its own, compiled when it is asked for.
+/// Measures corewise beside other tools: a separate crate, compiled on request.
 fn compare(words: &[&str]) -> Result<bool> {
     let program = ["run", "--quiet", "--release", "--package", "corewise-compare", "--"];
     Ok(cargo().args(program).args(words).status()?.success())

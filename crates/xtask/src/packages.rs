@@ -1,4 +1,4 @@
-//! The arrows between the workspace's crates, and how few packages the crates below a library pull in.
+//! The arrows between the workspace's crates, and the number of packages that the crates below a library pull in.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use toml::Value;
 use xtask::{cargo, output, root};
 
-/// Each crate that is shipped, and those of ours that it may use.
+/// Each shipped crate, and our crates that it may use.
 const MAY_USE: [(&str, &[&str]); 8] = [
     ("machine", &[]),
     ("model", &["machine"]),
@@ -18,14 +18,14 @@ const MAY_USE: [(&str, &[&str]); 8] = [
     ("store", &["machine", "model", "sys"]),
     ("cli", &["machine", "model", "sys", "lab", "keep", "work", "store"]),
 ];
-/// Crates that are not shipped, which may use all.
+/// Crates that are not shipped and may use all others.
 const NOT_SHIPPED: [&str; 3] = ["compare", "rig", "xtask"];
 /// The crates that a program needs to place its own threads.
 const LIBRARY: [&str; 2] = ["corewise-machine", "corewise-sys"];
-/// The most packages that [`LIBRARY`] may come to without features, itself included.
+/// Maximum number of packages in [`LIBRARY`] without features, itself included.
 const MAX_LIBRARY_PACKAGES: usize = 15;
 
-/// Checks the manifests of all crates; false if an arrow points up or the library has grown, which is printed.
+/// Checks the manifests of all crates; returns false if an arrow points up or the library has grown, after printing it.
 pub fn check() -> Result<bool> {
     let mut faults = Vec::new();
     for entry in fs::read_dir(root().join("crates"))? {
@@ -52,7 +52,7 @@ pub fn check() -> Result<bool> {
     Ok(faults.is_empty())
 }
 
-/// Returns what is wrong with the dependencies of the crate in a folder of `crates`; those of tests are free.
+/// Returns the forbidden dependencies of the crate in a folder of `crates`; dependencies of tests are free.
 fn arrow_faults(name: &str, manifest: &Value) -> Vec<String> {
     if NOT_SHIPPED.contains(&name) {
         return Vec::new();

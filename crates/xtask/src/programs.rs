@@ -1,4 +1,4 @@
-//! Test programs: built once, then run some at a time, each with its output in a file of its own.
+//! Test programs: built once, then run several at a time, each with its output in a file of its own.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,22 +14,22 @@ use xtask::{root, succeeds};
 
 use crate::summary::Summary;
 
-/// A program that runs for so long hangs: the longest takes a quarter of it on a slow host.
+/// Time after which a program counts as hung: the longest takes a quarter of it on a slow host.
 const LONGEST: Duration = Duration::from_mins(45);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A test program.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The package's folder and the target, "cli try"; of a library, "model lib".
+    /// The package's folder and the target, "cli try"; for a library, "model lib".
     pub name: String,
-    /// Where it was built.
+    /// Path of the program.
     pub path: PathBuf,
     /// Its package's folder, in which it is run.
     folder: PathBuf,
 }
 
-/// Builds the programs that `cargo test` would run; an error where anything does not compile.
+/// Builds the programs that `cargo test` would run; an error if anything does not compile.
 pub fn build(cargo: &mut Command) -> Result<Vec<Program>> {
     let cargo = cargo.arg("--no-run").arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
     let mut child = cargo.spawn().context("cargo cannot be started")?;
@@ -45,7 +45,7 @@ pub fn build(cargo: &mut Command) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// The test program that one of cargo's messages is about.
+/// Returns the test program in one of cargo's messages.
 fn program(message: &Value) -> Option<Program> {
     if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
         return None;
@@ -53,26 +53,26 @@ fn program(message: &Value) -> Option<Program> {
     let path = PathBuf::from(message["executable"].as_str()?);
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
     let package = folder.file_name()?.to_string_lossy().into_owned();
-    // A library and a program of the same name are two test programs, whose outputs must not meet.
+    // A library and a program of the same name are two test programs, and need separate output files.
     let is_library = message["target"]["kind"][0] == "lib";
     let target = if is_library { "lib" } else { message["target"]["name"].as_str()? };
     Some(Program { name: format!("{package} {target}"), path, folder })
 }
 
-/// How programs are run.
+/// Options of running programs.
 #[derive(Clone, Debug, Default)]
 pub struct How<'a> {
-    /// What starts a program: an emulator, another user, fewer cpus.
+    /// Starter of each program: an emulator, another user, fewer cpus.
     pub under: &'a [&'a str],
     /// Names of tests, and options of the test programs.
     pub arguments: &'a [&'a str],
-    /// Variables for the programs alone.
+    /// Variables for the programs only.
     pub variables: &'a [(&'a str, &'a str)],
-    /// How many run at a time.
+    /// Number of programs at a time.
     pub at_once: usize,
 }
 
-/// Runs programs in their order, and prints what came of each when it has ended.
+/// Runs programs in their order, and prints the result of each when it has ended.
 pub fn run(programs: &[Program], how: &How<'_>) -> Result<Summary> {
     let (waiting, summary) = (Mutex::new(programs.iter()), Mutex::new(Summary::default()));
     let next = || waiting.lock().expect("no thread panics with it").next();
@@ -82,7 +82,7 @@ pub fn run(programs: &[Program], how: &How<'_>) -> Result<Summary> {
                 let begun = Instant::now();
                 let (status, printed) = run_one(program, how)?;
                 let of_program = Summary::of_program(&program.name, &printed, status.success());
-                // In one piece: others print, too.
+                // In one piece, since other threads print, too.
                 print!("{}", of_program.of_one(&program.name, &printed, begun.elapsed()));
                 summary.lock().expect("no thread panics with it").add(of_program);
             }
@@ -94,14 +94,14 @@ pub fn run(programs: &[Program], how: &How<'_>) -> Result<Summary> {
     Ok(summary.into_inner().expect("no thread panics with it"))
 }
 
-/// Runs a program to its end; what it printed lies in target/tests, also while it runs.
+/// Runs a program to its end; its output goes to target/tests, also while it runs.
 fn run_one(program: &Program, how: &How<'_>) -> Result<(ExitStatus, String)> {
     let starter = how.under.first().and_then(|first| Path::new(first).file_name());
     let under = starter.map_or_else(String::new, |name| format!("-{}", name.display()));
     let path = root().join("target/tests").join(format!("{}{under}.txt", program.name.replace(' ', "-")));
     std::fs::create_dir_all(path.parent().context("a folder")?)?;
     let printed = File::create(&path).with_context(|| path.display().to_string())?;
-    // Whoever starts the suite in the background may ignore Ctrl-C, which programs inherit, and shells then cannot trap.
+    // A suite started in the background may ignore Ctrl-C; programs inherit that, and shells then cannot trap it.
     let mut command = Command::new("env");
     command.args(default_signals()).args(how.under).arg(&program.path).arg("--show-output").args(how.arguments);
     command.current_dir(&program.folder);
@@ -123,7 +123,7 @@ fn run_one(program: &Program, how: &How<'_>) -> Result<(ExitStatus, String)> {
     Ok((status, String::from_utf8_lossy(&std::fs::read(&path)?).into_owned()))
 }
 
-/// The option by which env(1) gives its command the usual signals; none where it has no such option.
+/// Returns the option by which env(1) gives its command the default signals; `None` if it has no such option.
 fn default_signals() -> Option<&'static str> {
     const OPTION: &str = "--default-signal=INT,QUIT";
     succeeds(Command::new("env").args([OPTION, "true"])).then_some(OPTION)

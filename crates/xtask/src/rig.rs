@@ -8,12 +8,12 @@ use anyhow::{Context, Result, bail};
 use corewise_rig::{Description, MACHINES, Rig, Use, machine};
 use xtask::{cargo, done, root};
 
-/// Prints the machines' names, and what each is for.
+/// Prints the machines' names and purposes.
 pub fn list() {
     for machine in &MACHINES {
         let part = if machine.each_change { "change" } else { "full" };
         let line = format!("{:26} {:>3} cpus  {part:6}  {}", machine.name, machine.places().len(), machine.about);
-        // A reader that has read enough (`| head -3`) is no failure.
+        // A closed pipe (`| head -3`) is no failure.
         let _ = writeln!(std::io::stdout(), "{line}");
     }
 }
@@ -25,7 +25,7 @@ pub fn test(arguments: &[&str]) -> Result<bool> {
     Ok(command.status().context("cargo cannot be started")?.success())
 }
 
-/// Boots a machine with a shell on the terminal, or runs a command there; false where the command fails.
+/// Boots a machine with a shell on the terminal, or runs a command there; returns false if the command fails.
 pub fn boot(name: &str, command: &[&str]) -> Result<bool> {
     let machine = known(name)?;
     let rig = rig()?;
@@ -43,7 +43,7 @@ pub fn boot(name: &str, command: &[&str]) -> Result<bool> {
     Ok(outcome.code == 0)
 }
 
-/// Boots machines, one after another, and keeps a recording of each for tests that boot none; all machines where none is named.
+/// Boots machines, one after another, and keeps a recording of each for tests that boot none; all machines if none is named.
 pub fn record(names: &[&str]) -> Result<()> {
     let named: Vec<&Description> = names.iter().map(|name| known(name)).collect::<Result<_>>()?;
     let machines = if names.is_empty() { MACHINES.iter().collect() } else { named };
@@ -60,8 +60,8 @@ pub fn record(names: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What an operator does with the unit of `corewise keep unit --system`, under Debian's own systemd in the emulator; false where something does
-/// not hold that must.
+/// Runs an operator's steps with the unit of `corewise keep unit --system`, under Debian's own systemd in the emulator; returns false if a
+/// check fails.
 pub fn unit() -> Result<bool> {
     let kernel = Rig::fetch()?;
     let mut command = Command::new("sh");
@@ -78,12 +78,12 @@ fn known(name: &str) -> Result<&'static Description> {
     }
 }
 
-/// The rig with the program, built as it is now.
+/// Returns the rig with the freshly built program.
 fn rig() -> Result<Rig> {
     Ok(Rig::new(&[(&corewise()?, "corewise")])?)
 }
 
-/// The program, built as it is now. This program lies beside it.
+/// Builds the program and returns its path, which is beside this program.
 fn corewise() -> Result<PathBuf> {
     done(cargo().args(["build", "--quiet", "--package", "corewise"]))?;
     let here = std::env::current_exe().context("this program's path is unknown")?;

@@ -1,4 +1,4 @@
-//! `cargo xtask schema`: the files of docs/schema, as the program prints them, and the table of readers in docs/security.md.
+//! `cargo xtask schema`: writes the files of docs/schema, as the program prints them, and the table of readers in docs/security.md.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use xtask::{cargo, done, output, root};
 /// The test that compares the table of readers with its page, or writes it.
 const READERS: &str = "the_table_of_readers";
 
-/// Writes the schema files and the table of readers, and removes the schema files that the program no longer has.
+/// Writes the schema files and the table of readers, and removes schema files that the program no longer has.
 pub fn write() -> Result<()> {
     let test = ["test", "--quiet", "--package", "corewise-sys", "--lib", READERS];
     done(cargo().args(test).env("COREWISE_WRITE_DOCS", "1"))?;
@@ -27,7 +27,7 @@ pub fn write() -> Result<()> {
     Ok(())
 }
 
-/// Says which files differ from what the program prints; false where any does.
+/// Prints the files that differ from the program's output; returns false if any does.
 pub fn check() -> Result<bool> {
     let differing = differences(&files()?, &schemas()?);
     for line in &differing {
@@ -68,7 +68,7 @@ fn files() -> Result<Files> {
     Ok(files)
 }
 
-/// What `corewise schema` prints for each name that it knows.
+/// Returns the output of `corewise schema` for each known name.
 fn schemas() -> Result<Files> {
     let corewise = |name: Option<&str>| {
         let mut command = cargo();

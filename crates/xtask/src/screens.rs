@@ -1,4 +1,4 @@
-//! A corewise for another system says of every described machine what the native one says.
+//! Checks that a corewise for another system prints the same as the native one about every described machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,11 +6,11 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use xtask::root;
 
-/// What must be the same on both.
+/// Commands with the same output on both.
 const SCREENS: [&[&str]; 4] =
     [&["topology"], &["place", "all"], &["place", "spread(4,llc)"], &["place", "pack(3,core)", "--as", "powershell"]];
 
-/// Whether both print the same of all described machines.
+/// Checks that both print the same about all described machines.
 pub fn are_same(native: &Path, other: impl Fn() -> Command) -> Result<()> {
     let files: std::io::Result<Vec<PathBuf>> =
         std::fs::read_dir(root().join("machines"))?.map(|entry| entry.map(|entry| entry.path())).collect();
@@ -25,7 +25,7 @@ pub fn are_same(native: &Path, other: impl Fn() -> Command) -> Result<()> {
     Ok(())
 }
 
-/// What a corewise prints about a machine.
+/// Returns a corewise's output about a machine.
 fn shown(command: &mut Command, words: &[&str], machine: &Path) -> Result<String> {
     let output = command.args(words).arg("--machine").arg(machine).output().context("it cannot be started")?;
     let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);

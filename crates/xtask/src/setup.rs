@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: installs what tests, the test rig and comparisons need beside Rust, and says what it did.
+//! `cargo xtask setup`: installs the tools for tests, the test rig and comparisons besides Rust, and reports each step.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use corewise_rig::Rig;
 use xtask::{cargo, cargo_of, done, root, succeeds};
 
-/// Something of Debian's that is there when its files are.
+/// A package of Debian's, installed if its files exist.
 struct Package {
     name: &'static str,
     /// Programs of `PATH`, or whole paths.
@@ -18,7 +18,8 @@ const fn package(name: &'static str, files: &'static [&'static str]) -> Package 
     Package { name, files }
 }
 
-/// What the tests start, the rig boots with, Arm is built and emulated with, and Windows is built and imitated with. None of these has a service that would start.
+/// Packages that the tests start, the rig boots with, Arm is built and emulated with, and Windows is built and imitated with. None of these
+/// has a service that would start.
 const FOR_TESTS: [Package; 15] = [
     package("bsdutils", &["script"]),
     package("busybox-static", &["busybox"]),
@@ -45,30 +46,30 @@ const FOR_COMPARISONS: [Package; 4] = [
     package("likwid", &["likwid-bench"]),
 ];
 
-/// Tools that corewise is compared with, of the registry of crates.
+/// Tools that corewise is compared with, from the registry of crates.
 const RIVALS: [&str; 2] = ["c2clat", "core-to-core-latency"];
 
-/// How npm is asked for the checker of pages.
+/// Arguments of npm that install the checker of pages.
 const NPM: [&str; 6] = ["install", "--no-audit", "--no-fund", "--prefix", "target/axe", "axe-core@4"];
 
 /// The target of the tests on Arm.
 pub const ARM: &str = "aarch64-unknown-linux-gnu";
-/// The program that imitates Windows. Debian's `wine` asks for the 32-bit one, too, which is not needed.
+/// The program that imitates Windows. Debian's `wine` also requires the 32-bit one, which is not needed.
 pub const WINE: &str = "/usr/lib/wine/wine64";
-/// The target of what is tested under Wine.
+/// The target of tests under Wine.
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
-/// Installs what tests and comparisons need; false where something is still missing.
+/// Installs the tools for tests and comparisons; returns false if something is still missing.
 pub fn all() -> bool {
     let tests = for_tests();
     for_comparisons() && tests
 }
 
-/// Installs what tests need; false where something is still missing, in which case the tests that need it are skipped and say so.
+/// Installs the tools for tests; returns false if something is still missing. Tests that need it are then skipped and say so.
 pub fn for_tests() -> bool {
     let mut steps = Told::default();
     steps.packages(&FOR_TESTS);
     for target in [ARM, WINDOWS] {
-        // Where the network is only half there, it would wait for ever.
+        // On a half-working network it would wait forever.
         let add =
             || quietly(Command::new("timeout").args(["300", "rustup", "target", "add", target]).current_dir(root()));
         steps.step(&format!("the standard library for {target}"), || match has_library(target) {
@@ -86,7 +87,7 @@ pub fn for_tests() -> bool {
     steps.end()
 }
 
-/// Installs the tools that corewise is compared with; false where something is still missing.
+/// Installs the tools that corewise is compared with; returns false if something is still missing.
 pub fn for_comparisons() -> bool {
     let mut steps = Told::default();
     steps.packages(&FOR_COMPARISONS);
@@ -99,7 +100,7 @@ pub fn for_comparisons() -> bool {
     steps.end()
 }
 
-/// Installs what fuzzing needs: the sanitizers are not in the stable toolchain.
+/// Installs the tools for fuzzing: the sanitizers are not in the stable toolchain.
 pub fn for_fuzzing() -> Result<()> {
     if succeeds(cargo_of("+nightly").args(["fuzz", "--version"])) {
         return Ok(());
@@ -108,7 +109,7 @@ pub fn for_fuzzing() -> Result<()> {
         .context("fuzzing needs `rustup toolchain install nightly` and cargo-fuzz")
 }
 
-/// Whether the compiler has the standard library for a target.
+/// Returns true if the compiler has the standard library for a target.
 pub fn has_library(target: &str) -> bool {
     let printed =
         xtask::output(Command::new("rustc").args(["--print", "target-libdir", "--target", target]).current_dir(root()));
@@ -117,14 +118,14 @@ pub fn has_library(target: &str) -> bool {
     entries.any(|entry| entry.is_ok_and(is_std))
 }
 
-/// What was done, step by step.
+/// Results of the steps.
 #[derive(Default)]
 struct Told {
     missing: bool,
 }
 
 impl Told {
-    /// Installs the packages that are missing, or prints the command that would.
+    /// Installs missing packages, or prints the command for it.
     fn packages(&mut self, wanted: &[Package]) {
         let missing: Vec<&str> =
             wanted.iter().filter(|package| !is_there(package)).map(|package| package.name).collect();
@@ -141,7 +142,7 @@ impl Told {
             );
         }
         self.step(&missing.join(" "), || {
-            // The lists of a fresh system are empty, those of an old one name what is there no more.
+            // The lists of a fresh system are empty, and old lists name packages that no longer exist.
             quietly(Command::new("apt-get").args(["update", "-q"]))?;
             let mut install = Command::new("apt-get");
             install.args(["install", "-y", "-q", "--no-install-recommends"]).args(&missing);
@@ -149,7 +150,7 @@ impl Told {
         });
     }
 
-    /// Does something that says whether it changed anything, and tells what came of it.
+    /// Runs a step, which returns true if it changed anything, and prints the result.
     fn step(&mut self, what: &str, work: impl FnOnce() -> Result<bool>) {
         match work() {
             Ok(true) => println!("installed: {what}"),
@@ -161,7 +162,7 @@ impl Told {
         }
     }
 
-    /// Whether everything is there.
+    /// Returns true if everything is there.
     fn end(self) -> bool {
         !self.missing
     }
@@ -175,13 +176,13 @@ fn is_there(package: &Package) -> bool {
     package.files.iter().all(|file| if file.starts_with('/') { Path::new(file).exists() } else { on_path(file) })
 }
 
-/// Whether a program lies in a folder of `PATH`.
+/// Returns true if a program is in a folder of `PATH`.
 pub fn on_path(program: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
-/// Runs a command whose output is of interest only where it fails.
+/// Runs a command and shows its output only if it fails.
 fn quietly(command: &mut Command) -> Result<()> {
     xtask::output(command).map(drop)
 }

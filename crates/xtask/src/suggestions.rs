@@ -1,4 +1,4 @@
-//! Commands of corewise are suggested by values alone: no other text of the product names one.
+//! Checks that suggested commands of corewise are values: no other text of the product names one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,12 +12,12 @@ use xtask::root;
 
 /// The file that makes suggested commands.
 const MAKER: &str = "model/src/suggested_command.rs";
-/// Constants that are help: a test of the program parses their examples.
+/// Constants with help texts: a test of the program parses their examples.
 const HELP: [&str; 3] = ["AFTER", "EXAMPLES", "USAGE"];
-/// Crates that print, or whose texts are printed.
+/// Crates that print, or that provide printed texts.
 const CRATES: [&str; 7] = ["cli", "keep", "lab", "model", "store", "sys", "work"];
 
-/// Looks through the product's texts; false if one names a command, which is printed.
+/// Checks the product's texts; returns false if one names a command, after printing it.
 pub fn check() -> Result<bool> {
     let commands = commands()?;
     let mut is_clean = true;
@@ -42,7 +42,7 @@ pub fn check() -> Result<bool> {
     Ok(is_clean)
 }
 
-/// The commands, by the names of their rooms.
+/// Returns the commands, by the names of their folders.
 fn commands() -> Result<BTreeSet<String>> {
     let folder = root().join("crates/cli/src/commands");
     let names = fs::read_dir(folder)?
@@ -50,7 +50,7 @@ fn commands() -> Result<BTreeSet<String>> {
     Ok(names.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// The source files below a folder, those of tests left out.
+/// Returns the source files below a folder, without tests.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -65,7 +65,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The modules that a file declares for tests alone, as paths without an ending.
+/// Returns the modules that a file declares for tests only, as paths without an extension.
 fn modules_of_tests(file: &Path, source: &str) -> Vec<PathBuf> {
     let is_parent = file.file_stem().is_some_and(|stem| ["mod", "lib", "main"].iter().any(|name| stem == *name));
     let folder = if is_parent { file.with_file_name("") } else { file.with_extension("") };
@@ -73,7 +73,7 @@ fn modules_of_tests(file: &Path, source: &str) -> Vec<PathBuf> {
     declared.map(|(name, _)| folder.join(name)).filter(|path| !path.to_string_lossy().contains(['{', '\n'])).collect()
 }
 
-/// The texts of a source that name a command; those of tests, comments and help are left out.
+/// Returns the texts of a source that name a command, except in tests, comments and help.
 fn named(source: &str, commands: &BTreeSet<String>) -> Result<Vec<String>> {
     let mut reader = TextReader { commands, found: Vec::new() };
     reader.visit_file(&syn::parse_file(source)?);

@@ -1,31 +1,31 @@
-//! What test programs report, summed up.
+//! Sums up the reports of test programs.
 
 use std::time::Duration;
 
 /// The results of test programs.
 #[derive(Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many tests passed.
+    /// Number of tests that passed.
     pub passed: u64,
-    /// How many tests failed, and programs that ended without saying so.
+    /// Number of tests that failed, and of programs that ended without a report.
     pub failed: u64,
     /// The names of the tests that failed.
     pub failures: Vec<String>,
-    /// The names of the tests that were skipped, and why; no reason where the test gives none.
+    /// The names of the tests that were skipped, with the reason if the test gives one.
     pub skips: Vec<(String, Option<String>)>,
 }
 
-/// What a reason contains when the test data is what is missing: the name of the variable that points to it.
+/// Part of a reason that means missing test data: the name of the variable that points to it.
 const TEST_DATA: &str = "COREWISE_TESTDATA";
-/// What a test prints that finds out when it runs that it cannot, before its reason. Rust's own harness has no such outcome, and
-/// counts it as passed.
+/// Prefix of the reason in the output of a test that skips itself at run time. Rust's own harness has no such outcome, and counts it as
+/// passed.
 const SKIPPED: &str = "skipped: ";
 
 impl Summary {
-    /// Reads what a program printed, the output of passing tests among it (`--show-output`).
+    /// Parses a program's output, including that of passing tests (`--show-output`).
     pub fn of_program(name: &str, printed: &str, success: bool) -> Self {
         let (mut summary, mut ended) = (Self::default(), false);
-        // The passing test whose output is being read; how many of them skipped themselves.
+        // The passing test of the current output; the number of tests that skipped themselves.
         let (mut of_passing, mut printing, mut themselves) = (false, None, 0);
         for line in printed.lines() {
             if let Some(counts) = line.strip_prefix("test result: ") {
@@ -64,7 +64,7 @@ impl Summary {
         self.failures.push(what);
     }
 
-    /// Adds the results of others.
+    /// Adds other results.
     pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -72,21 +72,22 @@ impl Summary {
         self.skips.extend(other.skips);
     }
 
-    /// How many tests were skipped for want of the test data. Some say so in their name, because the name is all that a
-    /// test program prints of a test that it was told to skip.
+    /// Returns the number of tests skipped for lack of test data. Some have the reason in their name, because a test program prints only
+    /// the name of a test skipped by an option.
     pub fn without_data(&self) -> usize {
         let says = |text: &str| text.contains(TEST_DATA);
         self.skips.iter().filter(|(name, reason)| says(name) || reason.as_deref().is_some_and(says)).count()
     }
 
-    /// A line of what came of a program; before it what is said of tests that failed, or all where it ended before it could say that.
+    /// Returns a line with a program's result. Before it comes the output of failed tests, or all output if the program ended before its
+    /// report.
     pub fn of_one(&self, name: &str, printed: &str, took: Duration) -> String {
         let failures = printed.find("\nfailures:\n").map_or(printed, |at| &printed[at + 1..]);
         let failures = if self.failed > 0 { failures } else { "" };
         format!("{failures}{name}: {}, {:.1} s\n", self.counts(), took.as_secs_f64())
     }
 
-    /// The names of what failed and what was skipped.
+    /// Returns the names of failed and skipped tests.
     pub fn names(&self) -> String {
         let failed = self.failures.iter().map(|name| format!("failed   {name}\n"));
         let skipped = self.skips.iter().map(|(name, reason)| {
@@ -96,13 +97,13 @@ impl Summary {
         failed.chain(skipped).collect()
     }
 
-    /// How many passed, failed and were skipped.
+    /// Returns the numbers of passed, failed and skipped tests.
     pub fn counts(&self) -> String {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skips.len())
     }
 }
 
-/// The number before a word in "ok. 7 passed; 0 failed; 1 ignored; …".
+/// Returns the number before a word in "ok. 7 passed; 0 failed; 1 ignored; …".
 fn count(counts: &str, word: &str) -> u64 {
     let words: Vec<&str> = counts.split([' ', ';']).filter(|part| !part.is_empty()).collect();
     words.windows(2).find(|pair| pair[1] == word).and_then(|pair| pair[0].parse().ok()).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that proves a change, and what each step took.
+//! `cargo xtask test`: runs all checks of a change, with the duration of each step.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -20,21 +20,21 @@ use crate::{deny, doors, packages, suggestions, walls, windows};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
-/// The test program that computes longest.
+/// The test program that takes longest.
 const LONGEST: &str = "model lib";
-/// What is compiled only when it is asked for: comparisons with other tools, and the targets of the fuzzer.
+/// Packages compiled only on request: comparisons with other tools, and the targets of the fuzzer.
 const APART: [&str; 4] = ["--exclude", "corewise-compare", "--exclude", "corewise-fuzz"];
 
-/// What was asked for.
+/// Arguments of the chore.
 #[derive(Debug, Default, PartialEq)]
 struct Asked<'a> {
-    /// Nothing is installed.
+    /// Skip the installation.
     no_install: bool,
-    /// The lints come first.
+    /// Run the lints first.
     lint: bool,
-    /// For cargo, such as `-p corewise-model`.
+    /// Arguments for cargo, such as `-p corewise-model`.
     cargo: Vec<&'a str>,
-    /// For the test programs: a part of names.
+    /// Arguments for the test programs: a part of names.
     tests: Vec<&'a str>,
 }
 
@@ -53,13 +53,13 @@ impl<'a> Asked<'a> {
         asked
     }
 
-    /// Whether everything was asked for, not some tests.
+    /// Returns true if no selection of tests was given.
     fn everything(&self) -> bool {
         self.cargo.is_empty() && self.tests.is_empty()
     }
 }
 
-/// Runs the suite; false where a lint or a test failed, a test program died, or required test data is missing.
+/// Runs the suite; returns false if a lint or a test failed, a test program died, or required test data is missing.
 pub fn run(words: &[&str]) -> Result<bool> {
     let (asked, mut steps) = (Asked::parse(words), Steps::default());
     let found = steps.all(&asked);
@@ -83,12 +83,12 @@ pub fn run(words: &[&str]) -> Result<bool> {
     }
 }
 
-/// Whether missing test data is a failure, by the value of `COREWISE_REQUIRE_TESTDATA`.
+/// Returns true if missing test data is a failure, by the value of `COREWISE_REQUIRE_TESTDATA`.
 fn requires_test_data(value: Option<&str>) -> bool {
     value == Some("1")
 }
 
-/// Runs some tests again and again, beside two busy loops or under a command where that is asked for; false where one ever failed.
+/// Repeats some tests, beside two busy loops or under a command if requested; returns false if one ever failed.
 pub fn repeat(words: &[&str]) -> Result<bool> {
     let (mut busy, mut under, mut words) = (false, Vec::new(), words);
     let times: u32 = loop {
@@ -135,8 +135,8 @@ pub fn arm(part: Part) -> Result<bool> {
     Ok(summary.failed == 0)
 }
 
-/// Builds the program natively, then for Windows, and runs it under Wine; a part of a name stands for the checks that have it, without
-/// unit tests.
+/// Builds the program natively, then for Windows, and runs it under Wine; `part` selects checks by a part of their names, without unit
+/// tests.
 pub fn windows(part: Option<&str>) -> Result<bool> {
     done(cargo().args(["build", "--package", "corewise"]))?;
     let summary = windows::run(&native()?, part)?;
@@ -144,12 +144,12 @@ pub fn windows(part: Option<&str>) -> Result<bool> {
     Ok(summary.failed == 0)
 }
 
-/// How many test programs run at a time: one more than cpus, since some sleep.
+/// Returns the number of test programs to run at a time: one more than cpus, since some sleep.
 fn at_once() -> usize {
     thread::available_parallelism().map_or(1, usize::from) + 1
 }
 
-/// What each step took.
+/// Durations of the steps.
 #[derive(Default)]
 struct Steps(Vec<(&'static str, Duration)>);
 
@@ -172,11 +172,11 @@ impl Steps {
             programs.into_iter().partition(|program| program.name == RIG);
         // The longest first: its simulations would be left alone at the end.
         others.sort_by_key(|program| program.name != LONGEST);
-        // Unless the environment says otherwise.
+        // Unless the environment selects others.
         let machines = std::env::var(Use::VARIABLE).unwrap_or_else(|_| "change".into());
         let variables = [(Use::VARIABLE, machines.as_str())];
         let how = How { arguments: &asked.tests, variables: &variables, ..How::default() };
-        // Machines compute beside everything that follows: whoever waits or sleeps leaves the processors to them.
+        // Machines compute beside all later steps: processes that wait or sleep leave the processors to them.
         let mut summary = Summary::default();
         let (of_rig, took) = thread::scope(|scope| {
             let booted = scope.spawn(|| {
@@ -195,7 +195,7 @@ impl Steps {
         Ok(summary)
     }
 
-    /// Does a step and keeps its time.
+    /// Runs a step and records its duration.
     fn step<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         println!("{name} …");
         let begun = Instant::now();
@@ -210,7 +210,7 @@ impl Steps {
     }
 }
 
-/// Runs every check of the structure; false if one of them finds something, which it prints.
+/// Runs every check of the structure; returns false if one of them finds a fault, which it prints.
 pub fn check_walls() -> Result<bool> {
     Ok(walls::check()? & doors::check()? & face::check()? & suggestions::check()? & packages::check()?)
 }
@@ -224,9 +224,9 @@ fn lint() -> Result<()> {
     clippy.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     // Linting links nothing, so libFuzzer is not built for it.
     done(clippy.env("CUSTOM_LIBFUZZER_PATH", "/none/libfuzzer.a"))?;
-    // As embedders have it, who leave the workloads out.
+    // As for embedders, without the workloads.
     done(cargo().args(["check", "--package", "corewise", "--no-default-features"]))?;
-    // As a library has it that only places threads.
+    // As for a library that only places threads.
     let library = ["clippy", "--package", "corewise-machine", "--package", "corewise-sys", "--no-default-features"];
     done(cargo().args(library).args(["--", "-D", "warnings"]))
 }
@@ -240,7 +240,7 @@ fn build(asked: &Asked<'_>) -> Result<Vec<Program>> {
     programs::build(command.args(&asked.cargo))
 }
 
-/// The program as it was built for the tests.
+/// Returns the path of the program that was built for the tests.
 fn native() -> Result<PathBuf> {
     let path = root().join("target/debug/corewise");
     if path.is_file() { Ok(path) } else { bail!("{} is missing", path.display()) }

@@ -1,8 +1,8 @@
-//! The walls of the house: modules of a crate make no circle, no command reaches into the room of another.
+//! The walls of the house: modules of a crate form no cycle, no command reaches into the room of another.
 //!
-//! A module points to another where it names something that is defined there, by whatever path and through whatever re-export. The
-//! modules of one parent, each with all that lies in it, must make no circle. What a parent defines its children may use, as functions
-//! use what their file defines. What is compiled only for tests is not looked at.
+//! A module points to another if it names something defined there, by any path and through any re-export. The modules of one parent, each
+//! with all modules inside it, must form no cycle. Children may use definitions of their parent, as functions use their file's. Code
+//! compiled only for tests is ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,9 +13,9 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, ItemMod, UseTree};
 use xtask::root;
 
-/// Where the rooms of commands lie in the program.
+/// Path of the commands' rooms in the program.
 const ROOMS: [&str; 2] = ["crate", "commands"];
-/// Chains of re-exports are not longer.
+/// Maximum length of a chain of re-exports.
 pub const LONGEST_CHAIN: usize = 16;
 
 /// A path: `["crate", "placement", "plan"]`.
@@ -24,25 +24,25 @@ pub type Segments = Vec<String>;
 /// A file's part in the house.
 #[derive(Debug, Default)]
 pub struct Module {
-    /// What a name stands for that is not defined here, by `use`.
+    /// Meaning of each name imported by `use`.
     pub names: BTreeMap<String, Segments>,
-    /// From where everything is imported.
+    /// Sources of glob imports.
     pub globs: Vec<Segments>,
-    /// What is defined here.
+    /// Names defined here.
     pub defined: BTreeSet<String>,
-    /// Every path that is written here.
+    /// Every path written here.
     pub paths: BTreeSet<Segments>,
-    /// The names of all methods that are called here.
+    /// The names of all methods called here.
     pub methods: BTreeSet<String>,
 }
 
 /// The modules of a crate by their paths.
 pub type House = BTreeMap<Segments, Module>;
 
-/// Which modules of one parent point to which, and where in them.
+/// References between modules of one parent, with the names that cause them.
 type Arrows<'a> = BTreeMap<&'a [String], BTreeMap<&'a [String], Vec<String>>>;
 
-/// Looks at every crate; false where there is a circle or an open wall, which are printed.
+/// Checks every crate; returns false if there is a cycle or an open wall, after printing them.
 pub fn check() -> Result<bool> {
     let wrong: Vec<String> = houses()?
         .iter()
@@ -74,7 +74,7 @@ fn read(top: &Path) -> Result<House> {
     Ok(house)
 }
 
-/// Adds a module and, from their files, those that it declares.
+/// Adds a module and, from their files, the modules that it declares.
 fn add(house: &mut House, path: Segments, folder: &Path, items: &[Item]) -> Result<()> {
     let mut module = Module::default();
     Reader { path: &path, module: &mut module }.items(items);
@@ -108,7 +108,7 @@ fn is_of_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Takes a file apart.
+/// Collects the facts of a file.
 struct Reader<'a> {
     path: &'a Segments,
     module: &'a mut Module,
@@ -135,7 +135,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The whole path of one that is written in this file.
+    /// Returns the whole path of one written in this file.
     fn absolute(&self, written: &[String]) -> Segments {
         let ups = written.iter().take_while(|word| *word == "super").count();
         match written.first().map(String::as_str) {
@@ -192,18 +192,18 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         visit::visit_expr_method_call(self, call);
     }
 
-    /// What a macro is given is read as far as it looks like an expression, or several with commas between them.
+    /// Reads a macro's arguments if they parse as one or several expressions.
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
         type Arguments = syn::punctuated::Punctuated<syn::Expr, syn::Token![,]>;
         if let Ok(arguments) = item.parse_body_with(Arguments::parse_terminated) {
-            // What was parsed here does not live as long as the file.
+            // The arguments parsed here do not live as long as the file.
             let mut inner = Reader { path: self.path, module: &mut *self.module };
             arguments.iter().for_each(|argument| inner.visit_expr(argument));
         }
     }
 }
 
-/// Where a path leads that is written in a module: the module that defines what it names, and the name.
+/// Resolves a path written in a module: returns the defining module, and the name.
 fn target<'a>(house: &'a House, at: &Segments, written: &[String]) -> Option<(&'a Segments, String)> {
     let mut path = written.to_vec();
     let reader = &house[at];
@@ -236,7 +236,7 @@ fn target<'a>(house: &'a House, at: &Segments, written: &[String]) -> Option<(&'
     None
 }
 
-/// Every name that one module takes from another.
+/// Returns every name that one module takes from another.
 fn taken(house: &House) -> BTreeSet<(&Segments, &Segments, String)> {
     let mut all = BTreeSet::new();
     for (at, module) in house {
@@ -248,7 +248,7 @@ fn taken(house: &House) -> BTreeSet<(&Segments, &Segments, String)> {
     all
 }
 
-/// What is wrong with a house, in words.
+/// Describes the faults of a house.
 fn faults(house: &House) -> Vec<String> {
     let taken = taken(house);
     let mut faults = Vec::new();
@@ -284,7 +284,7 @@ fn faults(house: &House) -> Vec<String> {
     faults
 }
 
-/// Everything that a module points to, directly or through others.
+/// Returns all modules that a module points to, directly or through others.
 fn reached<'a>(arrows: &Arrows<'a>, from: &'a [String]) -> BTreeSet<&'a [String]> {
     let (mut found, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(next) = open.pop() {

@@ -1,5 +1,5 @@
-//! `cargo xtask windows`: builds the program for Windows and runs it under Wine: its screens, what it reports of this machine, and commands
-//! that it starts, as a program in C sees them. What Wine cannot show is not tested here (docs/windows.md).
+//! `cargo xtask windows`: builds the program for Windows and runs it under Wine. It checks its screens, its report of this machine, and the
+//! commands that it starts, as seen by a program in C. Facts that Wine cannot show are not tested here (docs/windows.md).
 
 mod keep;
 mod units;
@@ -16,20 +16,20 @@ use crate::setup::{self, WINDOWS, WINE};
 use crate::summary::Summary;
 
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
-/// Compiled as quickly as can be: nothing is measured there. The profile of the program for Arm.
+/// Profile that compiles as fast as possible: no measurement runs there. Shared with the program for Arm.
 const PROFILE: &str = "arm";
-/// The sources of what is compiled for the tests.
+/// Sources of the test programs.
 const SOURCES: &str = "crates/xtask/windows";
-/// The folder that Wine keeps its Windows in.
+/// The folder of Wine's Windows.
 const PREFIX: &str = "target/wine";
 
-/// Nothing that is looked for is cut by the end of a line.
+/// Width at which no searched text is wrapped.
 const WIDE: [&str; 2] = ["--width", "300"];
 
-/// Something that is tested, by its name.
+/// A named check.
 type Check = (&'static str, fn(&Wine) -> Result<()>);
 
-/// What is tested.
+/// All checks.
 const CHECKS: [Check; 17] = [
     ("screens of described machines", |wine| screens::are_same(&wine.native, || wine.corewise(&[]))),
     ("this machine, as Wine reports it", this_machine),
@@ -54,7 +54,7 @@ const CHECKS: [Check; 17] = [
 const COMMANDS: &str = "survey topology tail links memory worth watch doctor try place workload article run keep irq undo history report completions \
                         record schema";
 
-/// Builds and tests, or only the checks with a part of a name; a skip where the means are not there.
+/// Builds and tests, or runs only the checks with a part of a name; skips if a tool is missing.
 pub fn run(native: &Path, part: Option<&str>) -> Result<Summary> {
     if let Err(why) = means() {
         return Ok(Summary { skips: vec![("all on Windows".into(), Some(why))], ..Summary::default() });
@@ -74,7 +74,7 @@ pub fn run(native: &Path, part: Option<&str>) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Whether all is there to build and run, or what is not.
+/// Checks for all tools needed to build and run; the error names a missing one.
 fn means() -> Result<(), String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err("Wine is used on x86-64 only".into());
@@ -87,7 +87,7 @@ fn means() -> Result<(), String> {
     }
 }
 
-/// A Windows that Wine imitates, with corewise and the test program.
+/// A Windows imitated by Wine, with corewise and the test program.
 struct Wine {
     prefix: PathBuf,
     native: PathBuf,
@@ -110,7 +110,7 @@ impl Wine {
             fs::create_dir_all(&wine.prefix)?;
             xtask::output(wine.command(&["wineboot", "-i"]).arg("/silent"))?;
         }
-        // A Wine that has it needs none of ours.
+        // A Wine that has it does not need ours.
         if !system.join("bcryptprimitives.dll").exists() {
             compile(&["-shared", "-s"], "bcryptprimitives.c", &system.join("bcryptprimitives.dll"), &["-ladvapi32"])?;
         }
@@ -118,14 +118,14 @@ impl Wine {
         Ok(wine)
     }
 
-    /// A program of Windows, with nothing of this system's folders.
+    /// Returns a Windows program's command, without this system's folders.
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(WINE);
         command.args(words).env("WINEPREFIX", &self.prefix).envs([("WINEARCH", "win64"), ("WINEDEBUG", "-all")]);
         for variable in ["XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "HOME"] {
             command.env_remove(variable);
         }
-        // Wine itself wants one.
+        // Wine itself needs one.
         command.env("HOME", &self.prefix);
         command
     }
@@ -136,12 +136,12 @@ impl Wine {
         command
     }
 
-    /// What corewise prints and how it ends.
+    /// Returns corewise's output and status.
     fn says(&self, words: &[&str]) -> Result<Said> {
         self.corewise(words).output().map(Said::from).with_context(|| format!("{words:?} cannot be started"))
     }
 
-    /// Corewise with the test program as its command.
+    /// Runs corewise with the test program as its command.
     fn run_masks(&self, on: &str, arguments: &[&str]) -> Result<Said> {
         self.run_masks_with(&[], on, arguments)
     }
@@ -152,7 +152,7 @@ impl Wine {
     }
 }
 
-/// The output of a program.
+/// Output and status of a program.
 struct Said {
     text: String,
     error: String,
@@ -225,7 +225,7 @@ fn status(wine: &Wine) -> Result<()> {
     [0, 7, 255].iter().try_for_each(|status| wine.run_masks("0", &["exit", &status.to_string()])?.expect(*status, &[]))
 }
 
-/// A command ends as it likes; a survey stores and prints what it has, or says that it has nothing.
+/// Checks that a command handles Ctrl-C itself, and that a survey stores and prints its results, or says that it has none.
 fn interrupted(wine: &Wine) -> Result<()> {
     let pressed = |after_ms: &str, words: &[&str]| -> Result<Said> {
         let mut command = wine.command(&[]);
@@ -246,7 +246,7 @@ fn soft(wine: &Wine) -> Result<()> {
     Ok(())
 }
 
-/// The score depends on the mask alone.
+/// Checks that `try` finds a score that depends only on the mask.
 fn tried(wine: &Wine) -> Result<()> {
     let arms = ["try", "--on", "0", "--on", "1", "--metric", "score=([0-9.]+)", "--higher"];
     let mut command = wine.corewise(&arms);
@@ -288,7 +288,7 @@ fn wrong_words(wine: &Wine) -> Result<()> {
     wine.says(&["run", "--on", "0", "--memory", "bind:0", "--", "x"])?.expect(3, &["Windows has no memory policy"])
 }
 
-/// Their quick forms, in less time: every step is run to its end. Programs of reviews are not there, which status 3 says.
+/// Runs the quick forms of articles, shortened, to the end of every step. Programs of reviews are missing, which gives status 3.
 fn articles(wine: &Wine) -> Result<()> {
     for (name, statuses) in [("cpu0", &[0, 3][..]), ("modules", &[0]), ("threads", &[0])] {
         let printed = wine.says(&["article", name, "--print"])?;
@@ -303,7 +303,7 @@ fn articles(wine: &Wine) -> Result<()> {
     Ok(())
 }
 
-/// That there are results, whatever they are: nothing that is timed under Wine means anything.
+/// Checks that there are results, of any value: times under Wine mean nothing.
 fn measured(wine: &Wine) -> Result<()> {
     let survey = ["survey", "--budget", "2s", "--no-store", "--json"];
     wine.says(&survey)?

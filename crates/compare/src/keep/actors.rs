@@ -1,4 +1,4 @@
-//! The processes of the comparison: programs that look at their own masks, crowds of threads, and pollers.
+//! The processes of the comparison: programs that read their own masks, crowds of threads, and pollers.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -14,10 +14,10 @@ use xtask::number;
 
 use super::ACTOR;
 
-/// How often a program looks at its own mask.
+/// Interval at which a program reads its own mask.
 const LOOK: Duration = Duration::from_micros(20);
 
-/// What a process of the comparison does, by its words.
+/// Runs a process of the comparison, by its arguments.
 pub fn act(words: &[&str]) -> Result<()> {
     match words {
         ["launch", program, life_us, threads] => launch(program, life_us, threads),
@@ -32,15 +32,15 @@ pub fn act(words: &[&str]) -> Result<()> {
     }
 }
 
-/// Becomes a program that looks at its masks, and says when that was.
+/// Executes a program that reads its masks; passes it the time of the exec.
 fn launch(program: &str, life_us: &str, threads: &str) -> Result<()> {
     let mut command = Command::new(program);
     command.args([ACTOR, "look"]);
     Err(command.arg(monotonic_ns().to_string()).args([life_us, threads]).exec().into())
 }
 
-/// Lives so long after it was executed; then prints after how many microseconds its first thread had one cpu, -1 if never, and how many of
-/// its threads have more.
+/// Lives for a time after its exec; then prints the microseconds until its first thread had one cpu, -1 if never, and the number of its
+/// threads with more.
 fn look(begun_ns: u64, life_us: u64, threads: usize) -> Result<()> {
     let end_ns = begun_ns + 1_000 * life_us;
     let rest = move || Duration::from_nanos(end_ns.saturating_sub(monotonic_ns()));
@@ -61,7 +61,7 @@ fn look(begun_ns: u64, life_us: u64, threads: usize) -> Result<()> {
     Ok(())
 }
 
-/// Some threads that sleep until standard input ends.
+/// Starts threads that sleep until standard input ends.
 fn sleep(threads: usize) -> Result<()> {
     (1..threads).for_each(|_| drop(std::thread::spawn(|| std::thread::sleep(Duration::from_secs(86_400)))));
     println!("ready");
@@ -69,7 +69,7 @@ fn sleep(threads: usize) -> Result<()> {
     Ok(())
 }
 
-/// Starts so many programs, four at a time.
+/// Starts `forks` programs, four at a time.
 fn storm(forks: usize) -> Result<()> {
     let all: Vec<Result<()>> = std::thread::scope(|scope| {
         let some = || {
@@ -84,8 +84,8 @@ fn storm(forks: usize) -> Result<()> {
     all.into_iter().collect()
 }
 
-/// The least that can be done: the kernel's events, the file that was executed, and the masks. No rule but one path; nothing is written down,
-/// no thread's identity is looked at, and nothing is given back.
+/// Does the minimum: kernel events, the executed file, and the masks. The only rule is one path. It keeps no journal, checks no thread's
+/// identity, and restores nothing.
 fn listen(programs: &str, cpus: &CpuSet) -> Result<()> {
     let mut events = ProcessEvents::open(&[Kind::Exec]).map_err(|gap| anyhow!("{}", gap.why))?;
     println!("ready");
@@ -112,7 +112,7 @@ fn place(process: u32, programs: &str, cpus: &CpuSet) {
     }
 }
 
-/// A poller as one would write it straight: all processes, the file that each executes, and the mask of each thread of those that match.
+/// Polls in the simplest way: all processes, the file that each executes, and the mask of each matching process's threads.
 fn poll(programs: &str, cpus: &CpuSet, interval: Duration) -> Result<()> {
     println!("ready");
     loop {

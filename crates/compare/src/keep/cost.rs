@@ -1,4 +1,4 @@
-//! What keeping costs: while nothing happens, and in a storm of forks; and its memory.
+//! Cost of keeping placements: at rest, and in a storm of forks; and its memory.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ const PROCESSES: usize = 50;
 const THREADS_EACH: usize = 50;
 const ROUNDS: usize = 3;
 const STORM: usize = 20_000;
-/// Of a cpu, while nothing happens.
+/// Maximum share of a cpu at rest.
 const LARGEST_QUIET_SHARE: f64 = 0.002;
-/// Of processor time, an exec in a storm.
+/// Maximum processor time for an exec in a storm.
 const LARGEST_EXEC_US: f64 = 130.0;
 const LARGEST_MEMORY_BYTES: f64 = 20e6;
 
-/// Prints it, with so many seconds in which nothing happens; false where it is not what must hold.
+/// Prints the cost, with `quiet_s` seconds at rest; returns false if a bound is broken.
 pub fn run(stage: &Stage, quiet_s: u64) -> Result<bool> {
     let programs: Vec<String> = (0..RULES).map(|index| format!("sleeper{index}")).collect();
     for program in &programs {
@@ -70,10 +70,9 @@ pub fn run(stage: &Stage, quiet_s: u64) -> Result<bool> {
     Ok(holds)
 }
 
-/// What one keeper took.
 struct Cost {
     share: f64,
-    /// How many processes others started meanwhile, a second: each is looked at.
+    /// Processes started by others meanwhile, per second: each is looked at.
     others_a_second: f64,
     exec_us: f64,
     memory_bytes: f64,
@@ -83,7 +82,7 @@ struct Cost {
 
 fn cost(stage: &Stage, kind: Kind, quiet: Duration) -> Result<Cost> {
     let keeper = Running::start(kind, stage)?;
-    // What it does at the beginning is not what is asked for.
+    // Skips the work at its start.
     std::thread::sleep(Duration::from_secs(5));
     let (begun, before, forks) = (Instant::now(), keeper.cpu_time(), forks());
     std::thread::sleep(quiet);
@@ -92,7 +91,7 @@ fn cost(stage: &Stage, kind: Kind, quiet: Duration) -> Result<Cost> {
     let (begun, before) = (Instant::now(), keeper.cpu_time());
     let this = std::env::current_exe()?;
     ensure!(Command::new(this).args([ACTOR, "storm", &STORM.to_string()]).status()?.success(), "no storm");
-    // What is still to be looked at belongs to it.
+    // Includes work that is still pending.
     std::thread::sleep(Duration::from_secs(2));
     let in_quiet = share * begun.elapsed().as_secs_f64();
     let exec_us = ((keeper.cpu_time() - before).as_secs_f64() - in_quiet) / STORM as f64 * 1e6;
@@ -102,7 +101,7 @@ fn cost(stage: &Stage, kind: Kind, quiet: Duration) -> Result<Cost> {
     Ok(Cost { share, others_a_second, exec_us, memory_bytes: memory as f64, own_bytes: own as f64, lost })
 }
 
-/// How many processes and threads were started since boot (proc_stat(5)).
+/// Returns the number of processes and threads started since boot (proc_stat(5)).
 fn forks() -> f64 {
     let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("processes "));

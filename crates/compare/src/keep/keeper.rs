@@ -1,4 +1,4 @@
-//! What keeps placements in force, as a process: corewise, or a poller.
+//! A keeper of placements, as a process: corewise, or a poller.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
@@ -10,20 +10,20 @@ use corewise_sys::task;
 
 use super::{ACTOR, Stage};
 
-/// What keeps placements in force.
+/// Kind of keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Corewise,
     /// Another build of corewise.
     Other,
-    /// The least that a listener to the kernel's events can do: what of corewise's times is the machine's.
+    /// The minimal listener to kernel events: the machine's part of corewise's times.
     Listener,
-    /// Every so many milliseconds.
+    /// A poller with this interval in milliseconds.
     Poller(u32),
 }
 
 impl Kind {
-    /// Whether it sees by events.
+    /// Returns true if it polls instead of listening to events.
     pub const fn is_poller(self) -> bool {
         matches!(self, Self::Poller(_))
     }
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// It, running.
+/// A running keeper.
 pub struct Running(pub Child);
 
 impl Running {
@@ -73,7 +73,7 @@ impl Running {
                 while !line.contains("processes are seen") {
                     ensure!(log.read_line(&mut line)? > 0, "it ended: {line}");
                 }
-                // The rest goes nowhere, and must not hold it up.
+                // The rest is discarded, so that the pipe does not block it.
                 std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
             }
             Kind::Listener | Kind::Poller(_) => {
@@ -83,7 +83,7 @@ impl Running {
         Ok(Self(child))
     }
 
-    /// The processor time that all its threads have used, by the scheduler's own accounts (schedstat), in nanoseconds.
+    /// Returns the processor time of all its threads, from the scheduler's accounts (schedstat), in nanoseconds.
     pub fn cpu_time(&self) -> Duration {
         let of = |thread: u32| -> Option<u64> {
             let text = std::fs::read_to_string(format!("/proc/{}/task/{thread}/schedstat", self.0.id())).ok()?;
@@ -92,7 +92,7 @@ impl Running {
         Duration::from_nanos(task::threads(self.0.id()).into_iter().filter_map(of).sum())
     }
 
-    /// The most memory that it had, in bytes: resident, and of that what is its own.
+    /// Returns its peak resident memory and its private memory, in bytes.
     pub fn memory_bytes(&self) -> Result<(u64, u64)> {
         let text = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let of = |name: &str| {
@@ -102,14 +102,14 @@ impl Running {
         of("VmHWM:").zip(of("RssAnon:")).context("its status has no memory")
     }
 
-    /// Ends it in order.
+    /// Ends it by SIGTERM.
     pub fn stop(mut self) -> Result<()> {
         signals::send(self.0.id(), signals::TERMINATE);
         self.0.wait()?;
         Ok(())
     }
 
-    /// Ends it at once.
+    /// Kills it.
     pub fn kill(mut self) -> Result<()> {
         self.0.kill()?;
         self.0.wait()?;
@@ -124,11 +124,11 @@ impl Drop for Running {
     }
 }
 
-/// Processes of some threads that sleep.
+/// Processes with some sleeping threads.
 pub struct Crowd(pub Vec<Child>);
 
 impl Crowd {
-    /// Starts one that sleeps with so many threads, and waits until they are there.
+    /// Starts a process with `threads` sleeping threads, and waits until they are there.
     pub fn add(&mut self, stage: &Stage, program: &str, threads: usize) -> Result<u32> {
         let mut command = Command::new(stage.path(program));
         command.args([ACTOR, "sleep", &threads.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());

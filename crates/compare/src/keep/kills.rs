@@ -1,5 +1,5 @@
-//! `kill -9` of the keeper at random moments under load; then `undo`, or another keeper that is ended in order: no mask is left that was not
-//! there before, and none is lost that somebody else set.
+//! Kills the keeper with `kill -9` at random moments under load, followed by `undo` or another keeper that ends normally. All masks must be
+//! as before, except for masks set by others meanwhile.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use corewise_sys::{affinity, task};
 use super::Stage;
 use super::keeper::{Crowd, Kind, Running};
 
-/// Processes that live through it all, and how many threads each has.
+/// Processes that live through it all, and threads of each.
 const PROCESSES: usize = 12;
 const THREADS: usize = 6;
-/// The keeper is killed so long after its start, at most: it begins to place within the first milliseconds.
+/// Maximum life of the keeper: it begins to place within the first milliseconds.
 const LONGEST: Duration = Duration::from_millis(1_500);
 
-/// What a thread has to have.
+/// Expected masks of the threads.
 type Masks = BTreeMap<u32, CpuSet>;
 
-/// Kills it so often; false where a mask is not as it has to be.
+/// Kills it `times` times; returns false if a mask is wrong.
 pub fn run(stage: &Stage, times: u32) -> Result<bool> {
     stage.write_rules(&["actor".to_owned()])?;
     let mut random = Random::new(21);
@@ -31,7 +31,7 @@ pub fn run(stage: &Stage, times: u32) -> Result<bool> {
         let process = crowd.add(stage, "actor", THREADS)?;
         masks.extend(task::threads(process).into_iter().map(|thread| (thread, stage.all.clone())));
     }
-    // Some had less before.
+    // Some had fewer cpus before.
     let first = CpuSet::of(stage.all.lowest().unwrap_or_default());
     for (thread, cpus) in masks.iter_mut().filter(|(thread, _)| **thread % 5 == 0) {
         affinity::set(*thread, &first)?;
@@ -55,7 +55,7 @@ pub fn run(stage: &Stage, times: u32) -> Result<bool> {
             .iter()
             .filter(|(thread, cpus)| mask(**thread) == Some(stage.one.clone()) && **cpus != stage.one)
             .count();
-        // Somebody else sets the masks of a few, as long as nobody keeps them.
+        // Another program sets the masks of a few while no keeper runs.
         let others: Vec<u32> = masks.keys().copied().filter(|_| random.unit() < 0.05).collect();
         for thread in others {
             affinity::set(thread, &first)?;
@@ -82,7 +82,7 @@ pub fn run(stage: &Stage, times: u32) -> Result<bool> {
             }
         }
         ensure!(wrong < 10, "that is enough");
-        // Those that somebody else set are free for the next round.
+        // Resets the masks set by others, for the next round.
         for (thread, cpus) in masks.iter_mut().filter(|(thread, _)| **thread % 5 != 0) {
             affinity::set(*thread, &stage.all)?;
             cpus.clone_from(&stage.all);

@@ -1,4 +1,4 @@
-//! From exec to placed, and how many short programs are placed at all.
+//! Latency from exec to placement, and the share of short programs that are placed at all.
 
 use std::process::{Command, Stdio};
 
@@ -7,23 +7,23 @@ use anyhow::{Context, Result};
 use super::keeper::{Kind, Running};
 use super::{ACTOR, Stage, load, quantile};
 
-/// From exec to placed, at most, for 99 of 100.
+/// Maximum time from exec to placement for 99 of 100.
 const LARGEST_P99_US: f64 = 1_200.0;
-/// Of the programs that live 5 ms so many are placed, with all their threads.
+/// Minimum share of programs that live 5 ms and are placed with all their threads.
 const LEAST_PLACED: f64 = 0.99;
 const THREADS: usize = 4;
-/// In so many parts all take turns.
+/// Number of parts in which all take turns.
 const ROUNDS: usize = 5;
 const SHORT_US: u32 = 5_000;
 const LONG_US: u32 = 60_000;
 
-/// What a program saw: after how many microseconds it was placed, and how many of its threads were not when it ended.
+/// A program's report: microseconds until it was placed, and its threads that were not placed when it ended.
 struct Seen {
     placed_us: f64,
     elsewhere: usize,
 }
 
-/// Prints what so many programs see; false where it is not what must hold.
+/// Prints the reports of `programs` programs; returns false if a bound is broken.
 pub fn run(stage: &Stage, programs: usize) -> Result<bool> {
     stage.write_rules(&["actor".to_owned()])?;
     println!(
@@ -47,7 +47,7 @@ pub fn run(stage: &Stage, programs: usize) -> Result<bool> {
     let mut holds = true;
     for (kind, long, short) in &all {
         let missed = long.iter().filter(|seen| seen.placed_us < 0.0).count();
-        // Who was not placed at all waited longer than who was placed last.
+        // A program that was not placed at all waited longer than the last one placed.
         let us = |seen: &Seen| if seen.placed_us < 0.0 { f64::INFINITY } else { seen.placed_us };
         let mut placed: Vec<f64> = long.iter().map(us).collect();
         let whole = short.iter().filter(|seen| seen.elsewhere == 0).count() as f64 / short.len() as f64;
@@ -83,7 +83,7 @@ pub fn run(stage: &Stage, programs: usize) -> Result<bool> {
     Ok(holds && outside == 0)
 }
 
-/// A poller's do not live long enough to see anything otherwise.
+/// Lifetime of a poller's programs: shorter ones would see nothing.
 const fn life_us(kind: Kind) -> u32 {
     if kind.is_poller() { 1_100_000 } else { LONG_US }
 }

@@ -1,5 +1,5 @@
-//! Worlds that were made to deceive: questions that seem to contradict each other, several candidates that all make a guard worse, and numbers in
-//! steps that their digits do not show.
+//! Deceptive worlds: questions that seem to contradict each other, several candidates that all make a guard worse, and numbers in steps
+//! that their digits do not show.
 
 use corewise_lab::experiment::begun_now;
 use corewise_machine::generate::machine;
@@ -10,7 +10,7 @@ use corewise_model::trial::{Arm, Experiment, Metric, Outcome, Trial, Workload};
 
 use super::{Bounds, is_no_difference, is_undecided, is_unsound, percent, repeat, repetitions, runs, winner};
 
-/// An experiment with so many candidates, with guards or without.
+/// Creates an experiment with some candidates, with guards or without.
 fn experiment(candidates: usize, guards: usize, policy: Policy, seed: u64) -> Experiment {
     let arm = Arm::new("0", None, "");
     let metric = Metric { name: "time".into(), pattern: Some("x".into()), higher_is_better: false, reading: None };
@@ -21,7 +21,7 @@ fn experiment(candidates: usize, guards: usize, policy: Policy, seed: u64) -> Ex
     begun_now("simulated", machine(2, false, &[]), workload, vec![arm; candidates + 1], policy, Some(seed))
 }
 
-/// Makes it: what each run gives is by its arm and by chance, the metric's value first.
+/// Runs it: the values of each run depend on its arm and on chance, the metric's value first.
 fn made(experiment: &Experiment, most_blocks: u32, values: impl Fn(usize, &mut Random) -> Vec<f64>) -> Standing {
     let mut random = Random::new(!experiment.seed);
     simulate::made(experiment, most_blocks, |block, place, arm| {
@@ -31,11 +31,11 @@ fn made(experiment: &Experiment, most_blocks: u32, values: impl Fn(usize, &mut R
     })
 }
 
-/// How an arm's runs are: faster by a share, and some of them slower by a factor.
+/// Distribution of an arm's runs: faster by a share, and a share of them slower by a factor.
 type Runs = (f64, f64, f64);
 
-/// A winner in its typical run, and what the mean and the slow runs seem to say against it: in words, the baseline, the candidate, and whether one
-/// of them truly does.
+/// Winners in the typical run that the mean and the slow runs seem to contradict: description, baseline, candidate, and true if one of them
+/// truly does.
 const CONFLICTS: [(&str, Runs, Runs, bool); 6] = [
     ("5 % better in all", (0.0, 0.0, 1.0), (0.05, 0.0, 1.0), false),
     ("5 % better in all, 5 % of all runs 1.4x", (0.0, 0.05, 1.4), (0.05, 0.05, 1.4), false),
@@ -45,7 +45,7 @@ const CONFLICTS: [(&str, Runs, Runs, bool); 6] = [
     ("4 % better in 80 % of its runs, 50 % worse in the others", (0.0, 0.0, 1.0), (0.04, 0.2, 1.56), true),
 ];
 
-/// How often another question is said to contradict a winner.
+/// Measures the share of winners that another question is said to contradict.
 pub fn conflicts(share: f64, bounds: &mut Bounds) {
     let count = repetitions(2000.0, share);
     println!(
@@ -75,7 +75,7 @@ pub fn conflicts(share: f64, bounds: &mut Bounds) {
     }
 }
 
-/// Several candidates that all are better in the metric, and a guard that is truly worse by its margin on some of them.
+/// Measures several candidates that all are better in the metric, with a guard that is truly worse by its margin on some of them.
 pub fn guarded(share: f64, bounds: &mut Bounds) {
     let count = repetitions(1000.0, share);
     println!(
@@ -116,7 +116,7 @@ pub fn guarded(share: f64, bounds: &mut Bounds) {
     }
 }
 
-/// A true gain that the steps of the numbers hide: it must not be called no difference.
+/// Measures a true gain hidden by the steps of the numbers: it must not be called no difference.
 pub fn coarse(share: f64, bounds: &mut Bounds) {
     let count = repetitions(1000.0, share);
     println!("\n## Numbers in steps, at most 60 blocks: {count} experiments each\n");

@@ -1,4 +1,4 @@
-//! Unlimited looking: how often the evidence ever reaches its threshold in 500 blocks of equal arms.
+//! Unlimited looking: the share of experiments in which the evidence ever reaches its threshold in 500 blocks of equal arms.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::{Bounds, noises, percent, repeat, repetitions};
 
 const BLOCKS: usize = 500;
 
-/// Prints the table; no figure may exceed what was promised.
+/// Prints the table; no figure may exceed the promised error rate.
 pub fn table(share: f64, trace: &[f64], bounds: &mut Bounds) {
     let count = repetitions(10_000.0, share);
     println!(
@@ -27,7 +27,7 @@ pub fn table(share: f64, trace: &[f64], bounds: &mut Bounds) {
     }
 }
 
-/// Whether the evidence ever said: better, worse.
+/// Returns true if the evidence ever claimed: better, worse.
 fn claims(noise: &RunNoise, seed: u64) -> [bool; 2] {
     let mut trials = Trials::new(&Effects::of(&[0.0]), noise, !seed);
     let mut order = Random::new(seed);
@@ -45,7 +45,7 @@ fn claims(noise: &RunNoise, seed: u64) -> [bool; 2] {
     [better, worse].map(|evidence| evidence >= Policy::default().enough())
 }
 
-/// Times a fixed piece of work 2,500 times on this machine, as it is, and takes logarithms.
+/// Times a fixed piece of work 2,500 times on this machine, as it is, and returns logarithms.
 pub fn record_trace() -> Vec<f64> {
     let mut sum = 0_u64;
     let trace = (0..2500).map(|_| {

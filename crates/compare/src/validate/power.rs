@@ -1,4 +1,4 @@
-//! One candidate: how often effects of several sizes are found, in how many runs, and whether the interval holds them.
+//! One candidate: how frequently effects of several sizes are found, the number of runs, and the coverage of the interval.
 
 use corewise_machine::random::Random;
 use corewise_model::experiment::{Block, Policy, Race, Run, Standing};
@@ -64,7 +64,7 @@ fn holds(standing: &Standing, truth: f64, lower: bool) -> bool {
     standing.arms[1].effect.is_none_or(end_holds)
 }
 
-/// An equal candidate that slows down whoever runs after it.
+/// Simulates an equal candidate that slows down the next run.
 pub fn carry_over(share: f64) {
     let count = repetitions(1000.0, share);
     println!("\n## Carry-over: an equal candidate that slows the next run, typical noise: {count} experiments each\n");
@@ -88,7 +88,7 @@ pub fn carry_over(share: f64) {
     }
 }
 
-/// One candidate with little noise and much: how many runs it takes until it wins, without a limit that matters.
+/// Simulates one candidate with little noise and much: the number of runs until it wins, without a limit that matters.
 pub fn small_effects(share: f64, bounds: &mut Bounds) {
     const MOST: u32 = 6000;
     let count = repetitions(400.0, share);
@@ -114,8 +114,8 @@ pub fn small_effects(share: f64, bounds: &mut Bounds) {
     }
 }
 
-/// An equal candidate whose every run slows those after it, wearing off, so that it is much slower where it runs alone: what blocks say, and what
-/// stretches say of those that won.
+/// Simulates an equal candidate that slows the runs after it, wearing off, so that it is much slower if it runs alone. Compares the verdict
+/// in blocks with that of the winners in stretches.
 pub fn confirmed(share: f64, bounds: &mut Bounds) {
     let count = repetitions(1000.0, share);
     println!("\n## Confirmed in stretches of 20 runs, typical noise: {count} experiments each\n");

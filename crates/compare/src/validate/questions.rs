@@ -1,4 +1,4 @@
-//! The three questions: programs whose typical run, mean and slow runs say different things.
+//! The three questions: programs with a typical run, a mean and slow runs that lead to different answers.
 
 use corewise_machine::random::Random;
 use corewise_model::experiment::{Block, Policy, Race, Run, Standing, What};
@@ -6,10 +6,9 @@ use corewise_model::trial::Metric;
 
 use super::{Bounds, is_no_difference, is_undecided, percent, repeat, repetitions, runs, winner};
 
-/// The most runs of an experiment.
 const MOST_RUNS: u32 = 300;
 
-/// How an arm's runs are distributed: a share of them is slower by a factor, and all have this gain.
+/// Distribution of an arm's runs: a share of them is slower by a factor, and all have this gain.
 #[derive(Clone, Copy)]
 struct Runs {
     gain: f64,
@@ -20,8 +19,8 @@ struct Runs {
 
 const USUAL: Runs = Runs { gain: 0.0, slow: 0.0, by: 1.0, noise: 0.01 };
 
-/// A world: in words, the baseline's runs, the candidate's, and whether the candidate is truly better (1), worse (-1) or neither in the typical
-/// run, the mean, and the slow runs.
+/// A world: description, the baseline's runs, the candidate's, and if the candidate is truly better (1), worse (-1) or neither in the
+/// typical run, the mean, and the slow runs.
 struct World {
     what: &'static str,
     baseline: Runs,
@@ -87,7 +86,7 @@ const fn slow(share: f64, by: f64) -> Runs {
     Runs { slow: share, by, ..USUAL }
 }
 
-/// The worlds whose effect is 20 % of the mean, or a tenfold share of slow runs, in the place of their question.
+/// Worlds with an effect of 20 % of the mean, or a tenfold share of slow runs, each with the question that must find it.
 const FOUND: [(&str, What); 5] = [
     ("without the baseline's 40 % of runs +50 %", What::Mean),
     ("without the baseline's 20 % of runs 2x", What::Mean),
@@ -96,7 +95,7 @@ const FOUND: [(&str, What); 5] = [
     ("without the baseline's 20 % of runs 2x", What::Tail),
 ];
 
-/// What each question answers in each world.
+/// Prints each question's answers in each world.
 pub fn table(share: f64, bounds: &mut Bounds) {
     let count = repetitions(1000.0, share);
     println!("\n## Three questions, one candidate, at most {MOST_RUNS} runs: {count} experiments each\n");

@@ -1,4 +1,4 @@
-//! Races of several arms: equal ones, and one that is better, up to 23 candidates.
+//! Races of several arms: equal ones, and ones with a better arm, up to 23 candidates.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::{
     Bounds, gains, is_no_difference, is_undecided, is_unsound, noises, percent, repeat, repetitions, runs, winner,
 };
 
-/// The budget of the simulations: 60 blocks before any arm goes.
+/// Returns the budget of the simulations: 60 blocks before any arm is dropped.
 fn policy(candidates: usize) -> Policy {
     Policy { most_runs: Some(60 * (candidates + 1) as u32), ..Policy::default() }
 }
@@ -21,7 +21,7 @@ fn experiments(count: u64, percent: &[f64], noise: &RunNoise) -> Vec<Standing> {
     repeat(count, |seed| simulate::experiment(&effects, noise, seed, &policy))
 }
 
-/// Eight equal arms (the baseline and seven candidates) under every noise.
+/// Simulates eight equal arms (the baseline and seven candidates) under every noise.
 pub fn equal_arms(share: f64, trace: &[f64], bounds: &mut Bounds) {
     let count = repetitions(4000.0, share);
     println!("\n## Eight equal arms: {count} experiments each\n");
@@ -56,7 +56,7 @@ const RACES: [(&str, &[f64]); 10] = [
     ("23 equal", &[0.0; 23]),
 ];
 
-/// How the runs grow with the number of candidates.
+/// Measures how the runs grow with the number of candidates.
 pub fn scaling(share: f64, bounds: &mut Bounds) {
     let count = repetitions(2000.0, share);
     println!("\n## Races under typical noise: {count} experiments each\n");
@@ -84,10 +84,10 @@ pub fn scaling(share: f64, bounds: &mut Bounds) {
     }
 }
 
-/// What the judging itself costs: twelve candidates that stay alive for 300 blocks, with a verdict after the last.
+/// Measures the cost of judging: twelve candidates that stay alive for 300 blocks, with a verdict after the last.
 pub fn cost() {
     let mut random = Random::new(1);
-    // Noise so large that nothing is ever proven.
+    // Noise so large that no difference is ever proven.
     let wild = RunNoise::Trace((0..10_007).map(|_| 4.0 * random.normal()).collect());
     let mut trials = Trials::new(&Effects::of(&[0.0; 12]), &wild, 1);
     let mut race = Race::new(12, &Policy { margin: 0.0, error_rate: 1e-9, ..Policy::default() });

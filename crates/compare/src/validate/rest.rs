@@ -1,4 +1,4 @@
-//! Rests: an equal candidate that leaves heat behind, which decays in time, as `try` rests now and as it did before.
+//! Rests: an equal candidate that leaves heat behind, which decays in time, with the present rests of `try` and the former ones.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use corewise_model::trial::{usual_repeats, usual_rest};
 
 use super::{Bounds, is_no_difference, is_unsound, percent, repeat, repetitions, runs, winner};
 
-/// What a run of the candidate would slow the next one by, if it took forever and nothing decayed in between.
+/// Slowdown of the next run if a run of the candidate took forever and its heat did not decay in between.
 const HEAT: f64 = 0.05;
 const MOST_RUNS: u32 = 100;
 
-/// How an experiment goes: how long a trial takes and the rest before it, in seconds.
+/// Timing of an experiment: the length of a trial and of the rest before it, in seconds.
 #[derive(Clone, Copy)]
 struct Pace {
     trial: f64,
@@ -21,29 +21,29 @@ struct Pace {
 }
 
 impl Pace {
-    /// As `try` does it.
+    /// Returns the present timing of `try`.
     fn of(run: f64) -> Self {
         let run = Duration::from_secs_f64(run);
         Self { trial: (run * usual_repeats(run)).as_secs_f64(), rest: usual_rest(run).as_secs_f64() }
     }
 
-    /// As it was before: runs of 50 ms or more were not repeated, and the rest was 0.3 to 10 s.
+    /// Returns the former timing: runs of 50 ms or more were not repeated, and the rest was 0.3 to 10 s.
     fn before(run: f64) -> Self {
         Self { trial: run * (0.05 / run).ceil().max(1.0), rest: (0.1 * run).clamp(0.3, 10.0) }
     }
 
-    /// By how much longer an experiment takes than its runs.
+    /// Returns the ratio of an experiment's time to that of its runs.
     fn ratio(self) -> f64 {
         (self.trial + self.rest) / self.trial
     }
 
-    /// What heat is left after some seconds.
+    /// Returns the share of heat left after some seconds.
     fn left(seconds: f64, decay: f64) -> f64 {
         (-seconds / decay).exp()
     }
 
-    /// An experiment with an equal candidate. The heat rises while the candidate runs, and falls all the time, with the same time constant. What a run finds when it
-    /// begins slows it, as long as it lasts.
+    /// Simulates an experiment with an equal candidate. The heat rises while the candidate runs, and falls all the time, with the same time
+    /// constant. The heat at the start of a run slows that run, for as long as it lasts.
     fn experiment(self, decay: f64, seed: u64) -> Standing {
         let policy = Policy { most_runs: Some(MOST_RUNS), ..Policy::default() };
         let mut source = Trials::new(&Effects::of(&[0.0]), &RunNoise::Typical, !seed);
@@ -66,7 +66,7 @@ impl Pace {
     }
 }
 
-/// Prints the table; no rest may be so short that what is left makes more false winners than the error rate.
+/// Prints the table; no rest may be short enough that the remaining heat makes more false winners than the error rate.
 pub fn table(share: f64, bounds: &mut Bounds) {
     let count = repetitions(2000.0, share);
     println!(

@@ -1,4 +1,4 @@
-//! Slots of running processes: equal placements under every load, true gains, and what one slot does to the next.
+//! Slots of running processes: equal placements under every load, true gains, and effects of one slot on the next.
 
 use corewise_model::experiment::{Policy, Standing};
 use corewise_model::simulate::{Load, World, slots};
@@ -7,9 +7,9 @@ use corewise_model::trial::{Stretch, policy_of_slots};
 
 use super::{Bounds, gains, is_no_difference, is_undecided, is_unsound, percent, repeat, repetitions, winner};
 
-/// A session on two placements has no more blocks: 350 slots.
+/// Maximum blocks of a session on two placements: 350 slots.
 const MOST_BLOCKS: u32 = 175;
-/// One that looks on and on.
+/// Blocks of a session that continues to look.
 const BLOCKS_OF_LOOKING: u32 = 350;
 
 const LOADS: [(&str, Load); 13] = [
@@ -33,7 +33,7 @@ fn sessions(count: u64, world: &World, blocks: u32, stretch: Option<Stretch>) ->
     repeat(count, |seed| slots(world, seed, &policy, blocks, stretch))
 }
 
-/// The tables.
+/// Prints the tables.
 pub fn table(share: f64, bounds: &mut Bounds) {
     equal(share, bounds);
     found(share, bounds);
@@ -84,16 +84,16 @@ fn found(share: f64, bounds: &mut Bounds) {
     }
 }
 
-/// What is true of a placement that is always in force.
+/// Truth about a placement that is always in force.
 enum Truth {
     Better,
     Equal,
     Worse,
-    /// It is worse, and even long slots are too short for that.
+    /// It is worse, but even long slots are too short to show it.
     TooSlowToSee,
 }
 
-/// Worlds in which a slot does something to the next: what is called better, and what is left of that when a winner is confirmed in long slots.
+/// Simulates worlds in which a slot affects the next: the share called better, and the share left when a winner is confirmed in long slots.
 fn left_behind(share: f64, bounds: &mut Bounds) {
     let count = repetitions(400.0, share);
     let world = |gain: f64| World { size: 0.02, ..World::of(Load::Memory(5.0), gains(&[gain])[0]) };

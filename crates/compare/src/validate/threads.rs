@@ -12,24 +12,23 @@ use super::{Bounds, noises, percent, repeat, repetitions};
 
 const CPUS: u32 = 8;
 const COUNTS: [u32; 4] = [1, 2, 4, 8];
-/// The truth of the law.
+/// True parameters of the law.
 const CONTENTION: f64 = 0.05;
 const COHERENCY: f64 = 0.004;
 /// The number at which pinning is better, by 5 %.
 const BETTER: u32 = 4;
 
-/// What came of one experiment.
 struct Made {
     standing: ThreadsStanding,
     law: Option<Fit>,
 }
 
-/// An experiment with all numbers both ways, of a program that does so much more, as a logarithm, in a cell.
+/// Simulates an experiment with all numbers both ways; `does` is a cell's throughput as a logarithm.
 fn experiment(does: fn(Cell) -> f64, noise: &RunNoise, seed: u64, is_fitted: bool) -> Made {
     let mut cells: Vec<Cell> =
         COUNTS.iter().flat_map(|&threads| [false, true].map(|pinned| Cell { threads, pinned })).collect();
     arrange(&mut cells, CPUS);
-    // 60 blocks before any cell goes.
+    // 60 blocks before any cell is dropped.
     let policy = Policy { most_runs: Some(60 * 8), ..Policy::default() };
     let gains: Vec<f64> = cells[1..].iter().map(|cell| does(*cell) - does(cells[0])).collect();
     let mut trials = Trials::new(&Effects::of(&gains), noise, !seed);
@@ -51,7 +50,7 @@ fn lawful(cell: Cell) -> f64 {
     (n / (1.0 + CONTENTION * (n - 1.0) + COHERENCY * n * (n - 1.0))).ln() + pinned
 }
 
-/// Whether a difference between pinned and not is claimed at a number that a condition holds for.
+/// Returns true if a difference between pinned and not is claimed at a number selected by `at`.
 fn claims(made: &Made, at: impl Fn(u32) -> bool) -> bool {
     let proven = |verdict| matches!(verdict, ArmVerdict::Wins | ArmVerdict::RealButBelowMargin | ArmVerdict::Worse);
     let is_claimed = |standing: &corewise_model::experiment::Standing| standing.arms[1].verdict.is_some_and(proven);
@@ -66,7 +65,7 @@ fn holds(made: &Made, of: fn(&corewise_model::experiment::Law) -> Interval, trut
     matches!(&made.law, Some(Fit::Fitted(law)) if of(law).low <= truth && truth <= of(law).high)
 }
 
-/// The law of a program that follows it, but for luck of each number that is the same in every run, after so many whole blocks.
+/// Fits the law to a program that follows it, except for luck of each number that is the same in every run, after `blocks` whole blocks.
 fn law_with_luck(counts: &[u32], noise: &RunNoise, blocks: u32, luck: f64, seed: u64) -> Option<Law> {
     let mut cells: Vec<Cell> = counts.iter().map(|&threads| Cell { threads, pinned: false }).collect();
     let cpus = *counts.last()?;
@@ -87,7 +86,7 @@ fn law_with_luck(counts: &[u32], noise: &RunNoise, blocks: u32, luck: f64, seed:
     }
 }
 
-/// How often the law's intervals hold what is true.
+/// Measures the coverage of the law's intervals.
 pub fn law(share: f64, bounds: &mut Bounds) {
     let count = repetitions(1000.0, share);
     println!("\n## The law's intervals, with and without luck of each number: {count} experiments each\n");
@@ -123,10 +122,10 @@ pub fn law(share: f64, bounds: &mut Bounds) {
     }
 }
 
-/// Both tables.
+/// Prints both tables.
 pub fn tables(share: f64, trace: &[f64], bounds: &mut Bounds) {
     let count = repetitions(2000.0, share);
-    // Each draws its blocks a thousand times.
+    // Each resamples its blocks a thousand times.
     let lawful_count = repetitions(400.0, share);
     println!(
         "\n## Numbers of threads: 1, 2, 4 and 8, both ways: {count} experiments with equal cells, {lawful_count} with a law\n"

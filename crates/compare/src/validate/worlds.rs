@@ -1,11 +1,11 @@
-//! Worlds in which a rule that sounds right is wrong: arms that only vary more, gains behind many slow runs, guards that get worse.
+//! Worlds in which a plausible rule is wrong: arms that only vary more, gains behind many slow runs, guards that get worse.
 
 use corewise_machine::random::Random;
 use corewise_model::experiment::{Block, Evidence, Outcome, Policy, Race, Run, Standing};
 
 use super::{Bounds, is_no_difference, is_undecided, is_unsound, percent, repeat, repetitions, runs, winner};
 
-/// An experiment whose outcomes depend on the arm and on chance alone.
+/// Simulates an experiment with outcomes that depend only on the arm and on chance.
 fn experiment(candidates: usize, seed: u64, most_runs: u32, x: impl Fn(usize, &mut Random) -> Option<f64>) -> Standing {
     let mut random = Random::new(!seed);
     let mut race = Race::new(candidates, &Policy { most_runs: Some(most_runs), ..Policy::default() });
@@ -17,7 +17,7 @@ fn experiment(candidates: usize, seed: u64, most_runs: u32, x: impl Fn(usize, &m
     race.standing()
 }
 
-/// Candidates that are 4 % faster or slower by the mode that their process starts in; mean and median are the baseline's.
+/// Simulates candidates that are 4 % faster or slower by the mode that their process starts in; mean and median are the baseline's.
 pub fn spread(share: f64, bounds: &mut Bounds) {
     let count = repetitions(2000.0, share);
     println!(
@@ -39,7 +39,7 @@ pub fn spread(share: f64, bounds: &mut Bounds) {
     }
 }
 
-/// One of three candidates is better, and a share of all runs is much slower.
+/// Simulates three candidates of which one is better, with a share of much slower runs.
 pub fn slow_runs(share: f64, bounds: &mut Bounds) {
     let count = repetitions(1000.0, share);
     println!(
@@ -69,7 +69,7 @@ pub fn slow_runs(share: f64, bounds: &mut Bounds) {
     }
 }
 
-/// Runs of all arms that fail now and then: no reason to distrust the experiment, nor to call one of them worse.
+/// Simulates runs of all arms that occasionally fail: no reason to distrust the experiment, nor to call one of them worse.
 pub fn failures(share: f64, bounds: &mut Bounds) {
     let count = repetitions(1000.0, share);
     println!("\n## Runs that fail in every arm, noise 2 %, at most 120 runs of each arm: {count} experiments each\n");
@@ -101,7 +101,7 @@ pub fn failures(share: f64, bounds: &mut Bounds) {
     }
 }
 
-/// How often a guard passes, and is said to be worse, by how much worse it is.
+/// Measures how frequently a guard passes, and is said to be worse, by its true effect.
 pub fn guards(share: f64, bounds: &mut Bounds) {
     let count = repetitions(2000.0, share);
     println!("\n## Guards with a margin of 10 %, 100 blocks: {count} experiments each\n");

@@ -1,5 +1,4 @@
-//! What a control group is like, and what must be done to make one for a command below it: the decisions of the kernel's
-//! rules, on values.
+//! Facts about a control group, and the steps needed for a new group below it: decisions by the kernel's rules, on plain values.
 
 use std::fs;
 use std::io;
@@ -7,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use crate::values::cgroup::CgroupRefusal;
 
-/// Controllers that can be shared out between the threads of a process.
+/// Controllers that can be distributed between the threads of a process.
 const THREADED: [&str; 4] = ["cpu", "cpuset", "perf_event", "pids"];
 
-/// What a control group is like.
+/// State of a control group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Its cgroup.type: "domain", "domain threaded", "domain invalid" or "threaded"; nothing for the root of the hierarchy.
+    /// Its cgroup.type: "domain", "domain threaded", "domain invalid" or "threaded"; `None` for the root of the hierarchy.
     pub kind: Option<String>,
-    /// The controllers it may share out.
+    /// Controllers available to it (cgroup.controllers).
     pub controllers: Vec<String>,
-    /// The controllers that it shares out.
+    /// Controllers that it passes on to its children (cgroup.subtree_control).
     pub enabled: Vec<String>,
-    /// The groups in it that have processes and are no threaded groups.
+    /// Child groups that have processes and are not threaded.
     pub populated_domains: Vec<PathBuf>,
 }
 
-/// What must be done for a group below another.
+/// Steps needed to make a group below another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Turn the controller cpuset on.
@@ -33,10 +32,10 @@ pub struct Plan {
 }
 
 impl Facts {
-    /// Reads what a group is like from its folder.
+    /// Reads the state of a group from its folder.
     ///
     /// # Errors
-    /// When its files cannot be read.
+    /// If its files cannot be read.
     pub fn read(group: &Path) -> io::Result<Self> {
         let words = |name: &str| -> io::Result<Vec<String>> {
             Ok(fs::read_to_string(group.join(name))?.split_whitespace().map(str::to_owned).collect())
@@ -50,7 +49,7 @@ impl Facts {
         Ok(Self { kind, controllers, enabled, populated_domains: populated_domains(group)? })
     }
 
-    /// What must be done for a group that holds a command below this one, in which corewise itself is.
+    /// Plans a group for a command below this one, which contains corewise itself.
     ///
     /// # Errors
     /// [`CgroupRefusal::NotDelegated`], [`CgroupRefusal::HasDomains`], [`CgroupRefusal::SharesDomains`].

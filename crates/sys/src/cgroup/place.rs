@@ -1,10 +1,10 @@
-//! Where the control group of this process lies: /proc/self/cgroup and the mounts, taken apart.
+//! Location of this process's control group, from /proc/self/cgroup and the mounts.
 
 use std::path::{Path, PathBuf};
 
 use crate::values::cgroup::CgroupRefusal;
 
-/// The folder of this process's group of version 2, from the texts of /proc/self/cgroup and /proc/self/mountinfo.
+/// Returns the folder of this process's group of version 2, from the texts of /proc/self/cgroup and /proc/self/mountinfo.
 ///
 /// # Errors
 /// [`CgroupRefusal::NotMounted`], [`CgroupRefusal::VersionOne`], [`CgroupRefusal::OutOfSight`].
@@ -21,7 +21,7 @@ pub fn locate(groups: &str, mounts: &str) -> Result<PathBuf, CgroupRefusal> {
     mounts.iter().find_map(|mount| mount.folder_of(group)).ok_or_else(out_of_sight)
 }
 
-/// A line "ID:CONTROLLERS:PATH" of version 1 that has cpuset.
+/// Returns true for a line "ID:CONTROLLERS:PATH" of version 1 that contains cpuset.
 fn is_cpuset_of_version_one(line: &str) -> bool {
     line.split(':').nth(1).is_some_and(|controllers| controllers.split(',').any(|name| name == "cpuset"))
 }
@@ -29,14 +29,14 @@ fn is_cpuset_of_version_one(line: &str) -> bool {
 /// A mount of the hierarchy of version 2.
 #[derive(Debug, PartialEq)]
 struct Mount {
-    /// The group that is mounted, "/" for the uppermost that this process can see.
+    /// The mounted group, "/" for the uppermost that this process can see.
     top: String,
-    /// Where.
+    /// The mount point.
     folder: PathBuf,
 }
 
 impl Mount {
-    /// A line of mountinfo: id, parent, device, root, mount point, options, tags, "-", type, source, options.
+    /// Parses a line of mountinfo: id, parent, device, root, mount point, options, tags, "-", type, source, options.
     fn parse(line: &str) -> Option<Self> {
         let (mount, kind) = line.split_once(" - ")?;
         if kind.split(' ').next()? != "cgroup2" {
@@ -46,16 +46,16 @@ impl Mount {
         Some(Self { top: unescaped(fields.next()?), folder: unescaped(fields.next()?).into() })
     }
 
-    /// The folder of a group, where this mount shows it.
+    /// Returns the folder of a group, or `None` if this mount does not show it.
     fn folder_of(&self, group: &str) -> Option<PathBuf> {
         let below = Path::new(group).strip_prefix(&self.top).ok()?;
-        // A group outside of this process's cgroup namespace is told as "/../other".
+        // The kernel writes a group outside of this process's cgroup namespace as "/../other".
         let is_inside = !below.components().any(|part| part.as_os_str() == "..");
         is_inside.then(|| if below.as_os_str().is_empty() { self.folder.clone() } else { self.folder.join(below) })
     }
 }
 
-/// Mount points have blanks, tabs, line ends and backslashes as three octal digits.
+/// Decodes octal escapes: blanks, tabs, line ends and backslashes in mount points are three octal digits.
 fn unescaped(text: &str) -> String {
     [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
         .iter()

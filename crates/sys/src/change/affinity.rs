@@ -1,4 +1,4 @@
-//! A thread of another process that may run on other cpus.
+//! A change of the cpus that a thread of another process may use.
 
 use std::fmt;
 use std::io;
@@ -16,41 +16,42 @@ use crate::os::process::{self, Process, Stat};
 pub struct AffinityChange {
     /// The thread.
     pub thread: Process,
-    /// Its process. What that starts afterwards inherits `new`, and gets `old` with this thread. Unknown in journals of earlier versions.
+    /// Its process. Threads and processes that it starts later inherit `new`, and get `old` when this thread does. `None` in journals of
+    /// earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
     /// Its name when it was changed.
     pub name: String,
-    /// The cpus that it might use before.
+    /// The cpus it was allowed before.
     pub old: CpuSet,
-    /// Whether these were all that its cpuset had: then it gets all again, so that they grow with the cpuset.
+    /// True if `old` was all of its cpuset. Then the thread gets all again, so that its cpus grow with the cpuset.
     #[serde(default)]
     pub was_all: bool,
-    /// The cpus that it may use.
+    /// The cpus it is allowed now.
     pub new: CpuSet,
-    /// Other cpus that it may be given in turn, as long as this change is open: having these, too, is because of this change.
+    /// Other cpus that it may be given in turn while this change is open: having these, too, is due to this change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_turn: Vec<CpuSet>,
-    /// Where it is a process as a whole: its threads that had fewer cpus of their own, and get those again.
+    /// If the change is of a whole process: its threads that had fewer cpus of their own, and get those again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_masks: Vec<OwnMask>,
-    /// When this was decided, in the kernel's ticks since boot: what has these cpus and started before does not have them from here.
+    /// Time of this decision, in kernel ticks since boot. A thread with these cpus that started earlier did not get them from this change.
     #[serde(default)]
     pub at_ticks: u64,
 }
 
 impl AffinityChange {
-    /// Other cpus for a thread of a process, both as they were seen before; reads which it may use now.
+    /// Creates a change to a thread of a process, both as seen before. Reads its present cpus.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] where the thread has ended, or its number is another's; what the kernel says.
+    /// [`io::ErrorKind::NotFound`] if the thread has ended or its number was reused; errors of the kernel.
     pub fn new(process: Process, thread: Process, new: CpuSet) -> io::Result<Self> {
         let old = affinity::of(thread.id)?;
         let was_all = old == cpuset::of(thread.id);
         Self::from_known(process, thread, old, was_all, new)
     }
 
-    /// The same where it is known what the thread had before, and whether that was all that its cpuset had.
+    /// As [`Self::new`], if the thread's old cpus are known, and if they were all of its cpuset.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -71,18 +72,18 @@ impl AffinityChange {
         })
     }
 
-    /// The same for a thread that will be given other cpus, too, while this change is open: all of them are written down before the first is made.
+    /// Adds other cpus that the thread will get while this change is open. All are recorded before the first is made.
     #[must_use]
     pub fn and_in_turn(self, others: Vec<CpuSet>) -> Self {
         Self { in_turn: others, ..self }
     }
 
-    /// What a thread that is a part of this change has without it: what it is given back.
+    /// Returns the cpus to restore for a thread that is part of this change.
     pub(super) fn before(&self) -> CpuSet {
         if self.was_all { cpuset::every() } else { self.old.clone() }
     }
 
-    /// The same for a thread that has its cpus from another one, which was changed: what it would have is what that one had.
+    /// Takes over the old cpus of the thread that started this one, which was changed.
     #[must_use]
     pub fn inherited_from(self, creator: &Self) -> Self {
         Self { old: creator.old.clone(), was_all: creator.was_all, ..self }
@@ -98,7 +99,7 @@ impl AffinityChange {
         Self::new(identity(process)?, identity(thread)?, new)
     }
 
-    /// Whether the thread lives and may use just the cpus that this gave it.
+    /// Returns true if the thread is alive and its cpus are exactly those set by this change.
     pub(super) fn is_in_force(&self) -> bool {
         self.thread.is_alive() && affinity::of(self.thread.id).is_ok_and(|now| now == self.new)
     }
@@ -133,8 +134,8 @@ impl AffinityChange {
         })
     }
 
-    /// Whether a thread that may use these cpus may do so because of this change: the kernel leaves out what is offline or not in the
-    /// cpuset, and gives all of the cpuset where nothing remains.
+    /// Returns true if a thread's cpus can result from this change. The kernel leaves out cpus that are offline or not in the cpuset, and
+    /// gives all of the cpuset if nothing remains.
     pub(super) fn explains(&self, now: &CpuSet, reachable: &CpuSet) -> bool {
         self.given().any(|new| {
             let rest = new.intersection(reachable);
@@ -142,12 +143,13 @@ impl AffinityChange {
         })
     }
 
-    /// All that it may have been given.
+    /// Iterates over all cpu sets that it may have been given.
     fn given(&self) -> impl Iterator<Item = &CpuSet> {
         std::iter::once(&self.new).chain(&self.in_turn)
     }
 
-    /// Whether a thread with cpus of its own has what setting its process left it of them: all of the process's where that was none.
+    /// Returns true if a thread with a mask of its own has the rest of it that setting its process left, or all of the process's cpus if
+    /// nothing was left.
     fn explains_own(&self, own: &OwnMask) -> bool {
         let Ok(now) = affinity::of(own.thread.id) else { return false };
         self.given().any(|new| {
@@ -156,20 +158,21 @@ impl AffinityChange {
         })
     }
 
-    /// Gives the threads that had cpus of their own those again, after the process got back what it had.
+    /// Restores the threads' own masks, after the process got back its old one.
     pub fn give_own_masks(&self) {
-        // One that has ended meanwhile needs none.
+        // A thread that has ended meanwhile needs none.
         self.own_masks.iter().for_each(|own| drop(own.thread.restrict(&own.cpus)));
     }
 
-    /// The kernel keeps of the old cpus what is still online and in the cpuset. A thread that ends meanwhile needs nothing.
+    /// Restores the old cpus, of which the kernel keeps those still online and in the cpuset. A thread that has ended meanwhile needs
+    /// nothing.
     pub(super) fn revert(&self) -> io::Result<Option<String>> {
         let to_restore: Vec<&OwnMask> = self.own_masks.iter().filter(|own| self.explains_own(own)).collect();
         let now = match self.thread.restrict(&self.before()) {
             Err(error) if affinity::has_ended(&error) => return Ok(Some("it has ended".to_owned())),
             now => now?,
         };
-        // One that has ended meanwhile needs none.
+        // A thread that has ended meanwhile needs none.
         to_restore.into_iter().for_each(|own| drop(own.thread.restrict(&own.cpus)));
         Ok((!self.was_all && now != self.old).then(|| cut(&now).to_string()))
     }
@@ -180,7 +183,7 @@ fn cut(now: &CpuSet) -> io::Error {
 }
 
 impl AffinityChange {
-    /// What taking it back does.
+    /// Describes how to undo it.
     pub fn way_back(&self) -> String {
         format!("set cpus of {} ({}) from {} back to {}", self.name, self.thread.id, self.new, self.old)
     }

@@ -1,4 +1,4 @@
-//! A controller that is turned on for the groups below a control group of version 2.
+//! A change that turns a controller on for the groups below a control group of version 2.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,15 +14,15 @@ use crate::lock::{self, Lock, Taken};
 use crate::os::folder_handle::FolderHandle;
 
 const FILE: &str = "cgroup.subtree_control";
-/// The controllers that are turned on.
+/// The controllers that corewise turns on.
 const CONTROLLERS: [&str; 1] = ["cpuset"];
-/// How often, and how far apart, a group that another corewise holds is asked for: three seconds in all.
+/// Number and distance of the attempts to lock a group that another corewise holds: three seconds in all.
 const ATTEMPTS: u32 = 300;
 const BETWEEN: Duration = Duration::from_millis(10);
 
 /// A controller turned on for the groups below a group.
 ///
-/// Groups that others make there meanwhile come to depend on it, so it is only turned off again where no group is left.
+/// Groups that others make there meanwhile come to depend on it, so it is only turned off again if no group is left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerChange {
     /// The folder of the group.
@@ -36,7 +36,7 @@ impl ControllerChange {
         self.switch(true)
     }
 
-    /// Looks how it stands; `going` are groups that will be gone by the time that it is undone.
+    /// Reads its state; `going` are groups that will be gone by the time it is undone.
     pub(super) fn look(&self, going: &[PathBuf]) -> io::Result<Look> {
         let group = match self.open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::AsBefore("the group is gone")),
@@ -63,7 +63,7 @@ impl ControllerChange {
         }
     }
 
-    /// Whether the controller is on now.
+    /// Returns true if the controller is on now.
     fn is_on(&self, group: &FolderHandle) -> io::Result<bool> {
         Ok(group.read(FILE)?.split_whitespace().any(|name| name == self.name))
     }
@@ -79,7 +79,7 @@ impl ControllerChange {
 }
 
 impl ControllerChange {
-    /// What taking it back does.
+    /// Describes how to undo it.
     pub fn way_back(&self) -> String {
         format!("disable controller {} for the groups in {}", self.name, self.group.display())
     }
@@ -91,7 +91,7 @@ impl fmt::Display for ControllerChange {
     }
 }
 
-/// The names of the groups in a group, in order.
+/// Returns the names of the groups in a group, sorted.
 pub(super) fn groups_in(group: &FolderHandle) -> io::Result<Vec<OsString>> {
     let names = group.names()?.into_iter().filter(|(_, is_folder)| *is_folder);
     let mut groups: Vec<OsString> = names.map(|(name, _)| name).collect();
@@ -99,11 +99,11 @@ pub(super) fn groups_in(group: &FolderHandle) -> io::Result<Vec<OsString>> {
     Ok(groups)
 }
 
-/// The lock of whoever looks at control groups to change them.
+/// Lock file of any corewise that reads control groups in order to change them.
 const LOCK: &str = "groups.lock";
 
-/// Keeps other corewise processes of this user from changing control groups while the answer lives. The lock lies in the folder of
-/// journals: one on the group itself could be held by anybody who can open that.
+/// Keeps other corewise processes of this user from changing control groups while the returned lock lives. The lock file lies in the folder
+/// of journals, since any user that can open a group could hold a lock on the group itself.
 pub(super) fn hold(journals: &FolderHandle) -> io::Result<Lock> {
     for _ in 0..ATTEMPTS {
         match lock::take_in(journals, LOCK)? {

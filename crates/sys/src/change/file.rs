@@ -1,4 +1,4 @@
-//! A kernel file that holds another value: which cpus an interrupt goes to.
+//! A change of a value in a kernel file: the cpus an interrupt goes to.
 
 use std::fmt;
 use std::io;
@@ -10,28 +10,28 @@ use serde::{Deserialize, Serialize};
 use super::look::Look;
 use super::target::KernelFile;
 
-/// How a file's values are compared: the kernel may print what was written in other words.
+/// Rule for comparing a file's values: the kernel may print a value in another form than it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// As they are written, white space at the ends aside.
+    /// Compared as text, except for white space at the ends.
     Text,
-    /// As lists of cpus or nodes: "0,1" is "0-1".
+    /// Compared as lists of cpus or nodes: "0,1" is "0-1".
     List,
-    /// As masks in hexadecimal: "3" is "00000000,00000003".
+    /// Compared as masks in hexadecimal: "3" is "00000000,00000003".
     Mask,
 }
 
-/// Another value in a kernel file.
+/// A new value in a kernel file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// The file.
     pub path: PathBuf,
-    /// What it held before, without the line's end.
+    /// Its old value, without the end of the line.
     pub old: String,
-    /// What is written into it.
+    /// The value to write.
     pub new: String,
-    /// How its values are compared.
+    /// Rule for comparing its values.
     pub format: Format,
 }
 
@@ -46,7 +46,7 @@ impl FileChange {
         file.read()
     }
 
-    /// `now` is what it will hold, where that is known; otherwise what it holds counts.
+    /// Reads its state. `now` is the value that it will hold, if known; otherwise the file is read.
     pub(super) fn look(&self, became: Option<&str>, now: Option<&String>) -> io::Result<Look> {
         let found = KernelFile::of(&self.path).and_then(|file| now.map_or_else(|| file.read(), |now| Ok(now.clone())));
         let now = match found {
@@ -84,7 +84,7 @@ impl FileChange {
 }
 
 impl FileChange {
-    /// What taking it back does.
+    /// Describes how to undo it.
     pub fn way_back(&self) -> String {
         format!("set file {} from \"{}\" back to \"{}\"", self.path.display(), self.new, self.old)
     }

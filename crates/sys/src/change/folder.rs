@@ -1,4 +1,4 @@
-//! A folder that is made and removed again: a control group, with the way home for those in it.
+//! A folder that is made and removed again: a control group, with the group to which its members return.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,16 +15,17 @@ use super::target;
 use crate::os::affinity;
 use crate::os::folder_handle::FolderHandle;
 
-/// The kernel lets go of a group a moment after its last process; processes may also fork while they are moved.
+/// Maximum attempts to remove a group, and the longest wait between two. The kernel releases a group a moment after its last process;
+/// processes may also fork while they are moved.
 const ATTEMPTS: u32 = 40;
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
-/// A folder that was not there before. What is written inside a control group goes with it.
+/// A new folder. Files inside a control group vanish with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderChange {
     /// The folder.
     pub path: PathBuf,
-    /// The control group that processes came from, and go back to.
+    /// The control group that its processes came from, and return to.
     pub home: PathBuf,
 }
 
@@ -42,13 +43,13 @@ impl FolderChange {
         }
     }
 
-    /// The group that it lies in, and its name there.
+    /// Opens the group that it lies in; returns it and the folder's name there.
     fn open(&self) -> io::Result<(FolderHandle, OsString)> {
         let name = target::own_group(&self.path, &self.home)?;
         Ok((target::group(&self.home)?, name))
     }
 
-    /// Sends home who is left, and removes the folder; more than once, for a bounded time, since both may be overtaken.
+    /// Moves the remaining members home and removes the folder. It retries for a bounded time, since members may fork meanwhile.
     pub(super) fn revert(&self) -> io::Result<Option<String>> {
         let (home, name) = self.open()?;
         let group = match home.folder(&name) {
@@ -73,7 +74,7 @@ impl FolderChange {
         Ok(these(&moved).map(|these| format!("{these} moved back to {}", self.home.display())))
     }
 
-    /// Groups that others made inside are theirs, and the kernel removes no group that has any.
+    /// Fails if others made groups inside. Those are theirs, and the kernel removes no group that has any.
     fn check_that_it_has_no_groups(&self, group: &FolderHandle) -> io::Result<()> {
         let inside = groups_in(group).unwrap_or_default();
         inside.first().map_or(Ok(()), |name| {
@@ -83,7 +84,7 @@ impl FolderChange {
     }
 }
 
-/// Moves who is in a group to where they came from. The processes of a threaded group are not told, its threads are.
+/// Moves the members of a group back to their home group. A threaded group lists threads instead of processes.
 fn send_home(group: &FolderHandle, home: &FolderHandle, moved: &mut BTreeSet<Member>) -> io::Result<()> {
     let (mut members, mut member): (_, fn(u32) -> Member) = ("cgroup.procs", Member::Process);
     let mut read = group.read(members);
@@ -106,7 +107,7 @@ fn send_home(group: &FolderHandle, home: &FolderHandle, moved: &mut BTreeSet<Mem
     Ok(())
 }
 
-/// Who was moved.
+/// A process or thread that was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Member {
     Process(u32),
@@ -122,7 +123,7 @@ impl Member {
     }
 }
 
-/// "process 7 was", "threads 7 to 12, 3 in all, were"; nothing where nobody was moved.
+/// Formats the members moved: "process 7 was", "threads 7 to 12, 3 in all, were". `None` if there were none.
 fn these(moved: &BTreeSet<Member>) -> Option<String> {
     let (one, many, first) = moved.first()?.parts();
     let (_, _, last) = moved.last()?.parts();
@@ -133,7 +134,7 @@ fn these(moved: &BTreeSet<Member>) -> Option<String> {
 }
 
 impl FolderChange {
-    /// What taking it back does.
+    /// Describes how to undo it.
     pub fn way_back(&self) -> String {
         format!("remove control group {}", self.path.display())
     }

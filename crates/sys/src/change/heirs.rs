@@ -1,4 +1,4 @@
-//! Threads and processes that were started by a thread whose cpus were changed, and have those from it.
+//! Threads and processes started by a thread after a change of its cpus: they inherited the new ones.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,15 +8,15 @@ use super::affinity::AffinityChange;
 use crate::os::process::Process;
 use crate::os::{affinity, cpuset, task};
 
-/// So often it is looked for what was started meanwhile: a thread that has its old cpus back gives its heirs the same, so the second time
-/// finds none but those that were just being started.
+/// Maximum passes over the threads started meanwhile. A restored thread passes on its old cpus, so the second pass finds only threads that
+/// were just being started.
 const MOST_LOOKS: usize = 10;
 
-/// Gives what was started since by the processes of changes that are taken back the cpus that it would have without them; how many got
-/// theirs, by the processes' numbers. `open` are the changes that stay in force.
+/// Restores descendants: gives threads and processes that were started since the changes `gone` the cpus that they would have without them.
+/// Returns how many were restored per process. `open` are the changes that stay in force.
 ///
-/// The kernel does not say which thread started another: it is the first whose change explains the cpus, the main thread before others.
-/// What a process started whose own parent has ended since is not found.
+/// The kernel does not record which thread started another. The first thread with a change that explains the cpus is assumed, the main
+/// thread before others. Descendants are not found if their own parent has ended since.
 pub(super) fn give_back(gone: &[AffinityChange], open: &[AffinityChange]) -> BTreeMap<u32, usize> {
     let mut known: HashSet<Process> = gone.iter().chain(open).map(|change| change.thread).collect();
     let mut families: BTreeMap<u32, Vec<&AffinityChange>> = BTreeMap::new();
@@ -45,15 +45,15 @@ pub(super) fn give_back(gone: &[AffinityChange], open: &[AffinityChange]) -> BTr
     given
 }
 
-/// The threads of a process and of all that descends from it, each with its process.
+/// Returns the threads of a process and of all its descendants, each with its process.
 fn members(process: u32) -> Vec<(u32, u32)> {
     let descendants = task::descendants(process).into_iter().map(|child| child.number);
     let all = std::iter::once(process).chain(descendants);
     all.flat_map(|process| task::inheriting(process).into_iter().map(move |thread| (process, thread))).collect()
 }
 
-/// The thread and the cpus that it would have, if it has its present ones from one of these changes and from none that stays. `family` is
-/// the process that it descends from, or belongs to.
+/// Returns the thread and the cpus that it would have, if its present ones come from one of `changes` and from none in `open`. `family` is
+/// the process that it belongs to or descends from.
 fn heir(
     (process, thread): (u32, u32),
     family: u32,

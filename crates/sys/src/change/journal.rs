@@ -1,4 +1,4 @@
-//! The journal of a running corewise: every change is written down before it is made, and undone at the latest when it ends.
+//! The journal of a running corewise: every change is recorded before it is made, and undone at the latest when corewise ends.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,57 +13,57 @@ use crate::error::SysError;
 use crate::lock::Lock;
 use crate::os::files;
 
-/// The changes of this process. Its file is made with the first change and removed with the last undoing, or at the end ([`Journal::stay`]).
+/// The changes of this process. Its file is made with the first change, and removed with the last undoing or at the end
+/// ([`Journal::stay`]).
 ///
-/// Dropping it undoes what is still open; [`Journal::keep`] does not. A process that catches signals should call [`Journal::undo_all`] when one comes;
-/// what a crash leaves is found by [`super::left_in`].
+/// Dropping it undoes all open changes; [`Journal::keep`] does not. A process that catches signals should call [`Journal::undo_all`] on
+/// one. [`super::left_in`] finds the changes left by a crash.
 #[derive(Debug)]
 pub struct Journal {
     folder: PathBuf,
     log: Option<Log>,
-    /// Whether the file stays while nothing in it is open.
+    /// True if the file stays while no change is open.
     stays: bool,
-    /// A forked child has a copy, and must not undo its parent's changes.
+    /// The process that made it. A forked child has a copy, and must not undo its parent's changes.
     process: u32,
 }
 
 impl Journal {
-    /// A journal in a folder of journals; nothing is written yet.
+    /// Creates a journal in a folder of journals; nothing is written yet.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), log: None, stays: false, process: std::process::id() }
     }
 
-    /// Makes the file now, and leaves it until all is undone: who changes things again and again need not wait each time until a file has a
-    /// name on a disk.
+    /// Makes the file now, and keeps it until all is undone, so that repeated changes need not wait for a new file on disk each time.
     ///
     /// # Errors
-    /// As [`Journal::make`], where no file can be made; it is made with the first change then.
+    /// As [`Journal::make`], if no file can be made. It is then made with the first change.
     pub fn stay(&mut self) -> Result<(), SysError> {
         self.stays = true;
         self.opened().map(|_| ())
     }
 
-    /// The folder of journals.
+    /// Returns the folder of journals.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The changes that are not undone, in the order in which they were made.
+    /// Returns the changes that are not undone, in the order in which they were made.
     pub fn entries(&self) -> &[Entry] {
         self.log.as_ref().map_or(&[], |log| &log.contents.entries)
     }
 
-    /// Keeps other corewise processes of this user from changing control groups while the answer lives.
+    /// Keeps other corewise processes of this user from changing control groups while the returned lock lives.
     pub(crate) fn hold_groups(&self) -> Result<Lock, SysError> {
         let place = Place::prepare(&self.folder)?;
         place.hold_groups().map_err(|source| SysError::Journal { path: self.folder.clone(), source })
     }
 
-    /// Writes a change down, then makes it; its number in this journal.
+    /// Records a change, then makes it; returns its number in this journal.
     ///
     /// # Errors
-    /// [`SysError::Journal`] and [`SysError::JournalRefused`] when it cannot be written down: then it is not made.
-    /// [`SysError::Change`] when it cannot be made: then what was made of it has been undone.
+    /// [`SysError::Journal`] and [`SysError::JournalRefused`] if it cannot be recorded: then it is not made. [`SysError::Change`] if it
+    /// cannot be made: then any part of it has been undone.
     pub fn make(&mut self, change: Change) -> Result<u32, SysError> {
         let made = self.make_all(vec![change])?.pop();
         made.unwrap_or_else(|| {
@@ -71,11 +71,11 @@ impl Journal {
         })
     }
 
-    /// Writes changes down, all at once, then makes one after the other; the number of each, or why it could not be made, as
-    /// [`Journal::make`] says. One that fails does not keep the others from being made.
+    /// Records changes, all at once, then makes one after the other. Returns the number of each, or its error as from [`Journal::make`]. A
+    /// change that fails does not keep the others from being made.
     ///
     /// # Errors
-    /// [`SysError::Journal`] and [`SysError::JournalRefused`] when they cannot be written down: then none is made.
+    /// [`SysError::Journal`] and [`SysError::JournalRefused`] if they cannot be recorded: then none is made.
     pub fn make_all(&mut self, changes: Vec<Change>) -> Result<Vec<Result<u32, SysError>>, SysError> {
         if changes.is_empty() {
             return Ok(Vec::new());
@@ -100,11 +100,11 @@ impl Journal {
         Ok((first..).zip(changes).map(make).collect())
     }
 
-    /// Writes down changes that are in force already, because another journal has them: from now on they are this one's. The numbers that they
-    /// have here.
+    /// Records changes that are already in force because of another journal: from now on they are this journal's. Returns their numbers
+    /// here.
     ///
     /// # Errors
-    /// When they cannot be written down: then they remain the other one's.
+    /// If they cannot be recorded: then they remain the other journal's.
     pub fn take_over(&mut self, changes: Vec<Change>) -> Result<Vec<u32>, SysError> {
         if changes.is_empty() {
             return Ok(Vec::new());
@@ -127,13 +127,13 @@ impl Journal {
         Ok(self.log.insert(log))
     }
 
-    /// Whether another journal in the folder holds a change that is still open: whoever made it, undoing it is shared.
+    /// Returns true if another journal in the folder holds the same change and it is open. Undoing it is then shared.
     pub(crate) fn is_held_elsewhere(&self, change: &Change) -> Result<bool, SysError> {
         let own = self.log.as_ref().map(Log::path);
         left::is_open_in(&self.folder, change, own.as_deref())
     }
 
-    /// Undoes one change, by the number that [`Journal::make`] gave; nothing where it is settled already.
+    /// Undoes one change, by the number from [`Journal::make`]; `None` if it is settled already.
     pub fn undo(&mut self, number: u32) -> Option<Undone> {
         self.undo_where(|entry| entry.number == number).pop()
     }
@@ -145,20 +145,19 @@ impl Journal {
         }
     }
 
-    /// Undoes some changes, by the numbers that [`Journal::make`] gave, the last first: at once, so that what was started since is looked
-    /// for once.
+    /// Undoes some changes, by the numbers from [`Journal::make`], the last first. One call searches only once for threads started since.
     pub fn undo_these(&mut self, numbers: &BTreeSet<u32>) -> Vec<Undone> {
         if numbers.is_empty() { Vec::new() } else { self.undo_where(|entry| numbers.contains(&entry.number)) }
     }
 
-    /// Undoes all changes, the last first, and removes the file where nothing remains.
+    /// Undoes all changes, the last first, and removes the file if nothing remains.
     pub fn undo_all(&mut self) -> Vec<Undone> {
         self.stays = false;
         self.undo_where(|_| true)
     }
 
-    /// Ends the journal without undoing: its changes are meant to stay until `corewise undo` takes them back. `by` is the
-    /// command that made them, as a user types it. Until then they count as those of a process that may crash.
+    /// Ends the journal without undoing: its changes stay until `corewise undo` takes them back. `by` is the command that made them, as a
+    /// user types it. Until this call they count as changes of a process that may crash.
     pub fn keep(mut self, by: &str) {
         if let Some(mut log) = self.log.take()
             && !log.remove_if_settled().unwrap_or(false)
@@ -178,12 +177,12 @@ impl Journal {
     }
 }
 
-/// A journal gets its name once it is locked and says whose it is: nobody ever sees it without.
+/// Makes the journal's file. It gets its name only once it is locked and has a header, so no reader sees it without.
 fn begin(place: Place) -> io::Result<Log> {
     let header = Header::of_this_process()?;
     let (nameless, file) = place.create(&header)?;
-    // The lock says that this process lives, wherever it is asked from. Some network file systems have none; then only
-    // the process number tells.
+    // The lock shows that this process lives, from wherever it is checked. Some network file systems have no locks; then only the process
+    // number is left.
     let _ = files::try_lock(&file);
     let begun = Log::begin(place.clone(), nameless.clone(), file, header);
     let named = begun.and_then(|mut log| log.give_name().map(|()| log));

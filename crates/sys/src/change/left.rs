@@ -1,4 +1,4 @@
-//! What other corewise processes wrote down: those that still run, and those that ended without undoing their changes.
+//! Journals of other corewise processes: running ones, and ones that ended without undoing their changes.
 
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
@@ -14,22 +14,22 @@ use crate::error::SysError;
 use crate::os::files;
 use crate::os::process::{boot_id, host_name, number_space};
 
-/// How a journal stands.
+/// State of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Its corewise still runs: its changes are in force, and it will undo them itself.
     InForce,
-    /// Its corewise ended without undoing them all.
+    /// Its corewise ended without undoing all changes.
     Left,
-    /// Its corewise ended, and meant its changes to stay: only who is asked to undo them should.
+    /// Its corewise ended, and its changes are meant to stay: they are undone only on request.
     Kept,
-    /// It is of another boot of this machine, which no change outlives.
+    /// It is of another boot of this machine; no change outlives a boot.
     OtherBoot,
     /// It is of another machine that shares the folder.
     OtherMachine,
-    /// Its corewise runs, or ran, where process numbers mean something else: those in it are other processes here.
+    /// Its corewise runs, or ran, in another process namespace: the process numbers in it mean other processes here.
     Unknown,
-    /// A later corewise wrote it, or it is damaged: nothing of it is undone.
+    /// A later corewise wrote it, or it is damaged: none of it is undone.
     Unreadable,
 }
 
@@ -40,11 +40,11 @@ pub struct Left {
     log: Log,
 }
 
-/// The journals in a folder, those of the latest process first; none where there is no folder. A journal that cannot be
-/// opened or read is an error of its own.
+/// Returns the journals in a folder, the latest process's first; none if there is no folder. A journal that cannot be opened or read is an
+/// error of its own.
 ///
 /// # Errors
-/// [`SysError::Read`] for a folder that cannot be read, [`SysError::JournalRefused`] for one that others may write in.
+/// [`SysError::Read`] for a folder that cannot be read, [`SysError::JournalRefused`] for a folder that others may write in.
 pub fn left_in(folder: &Path) -> Result<Vec<Result<Left, SysError>>, SysError> {
     let Some(place) = Place::find(folder)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
@@ -64,7 +64,7 @@ pub fn left_in(folder: &Path) -> Result<Vec<Result<Left, SysError>>, SysError> {
 }
 
 fn open(place: &Place, name: &OsStr) -> io::Result<Left> {
-    // Whoever gets the lock knows that the owner is gone, and keeps others from undoing the same journal.
+    // Getting the lock proves that the owner is gone, and keeps others from undoing the same journal.
     let (file, lock) = place.open(name, |file: &File| match files::try_lock(file) {
         Ok(()) => Lock::Got,
         Err(TryLockError::WouldBlock) => Lock::Taken,
@@ -85,7 +85,7 @@ fn open(place: &Place, name: &OsStr) -> io::Result<Left> {
     Ok(Left { standing, log })
 }
 
-/// What trying to lock a journal told.
+/// Result of trying to lock a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lock {
     Got,
@@ -93,7 +93,7 @@ enum Lock {
     Unsupported,
 }
 
-/// What is compared with a journal's header.
+/// This boot, host and process namespace, to compare with a journal's header.
 #[derive(Clone, Debug)]
 struct Here {
     boot: String,
@@ -117,13 +117,12 @@ fn standing(header: &Header, lock: Lock, here: &Here, is_alive: impl Fn(&Header)
     }
 }
 
-/// Whether a journal in the folder, other than our own, holds a change that is still open. Journals that cannot be read
-/// hold none.
+/// Returns true if a journal in the folder, other than our own, holds a change that is still open. Journals that cannot be read hold none.
 pub(super) fn is_open_in(folder: &Path, change: &Change, own: Option<&Path>) -> Result<bool, SysError> {
     let boot = boot_id().map_err(|source| SysError::Journal { path: folder.to_owned(), source })?;
     let Some(place) = Place::find(folder)? else { return Ok(false) };
     for name in place.journals()?.into_iter().filter(|name| Some(place.path_of(name).as_path()) != own) {
-        // Without the lock, which would make a living corewise look dead to others, or a dead one alive.
+        // Opened without the lock, which would make a living corewise look dead to others, or a dead one alive.
         let opened = place.open(&name, |_| ());
         let Ok(log) = opened.and_then(|(file, ())| Log::read(place.clone(), name, file)) else { continue };
         let is_of_now = log.contents.header.as_ref().is_some_and(|header| header.is_readable() && header.boot == boot);
@@ -135,50 +134,50 @@ pub(super) fn is_open_in(folder: &Path, change: &Change, own: Option<&Path>) -> 
 }
 
 impl Left {
-    /// How it stands.
+    /// Returns its state.
     pub fn standing(&self) -> &Standing {
         &self.standing
     }
 
-    /// The journal's file.
+    /// Returns the path of its file.
     pub fn path(&self) -> PathBuf {
         self.log.path()
     }
 
-    /// Whose it is; nothing where its corewise was ended while it made the file.
+    /// Returns its header; `None` if its corewise was ended while it made the file.
     pub fn header(&self) -> Option<&Header> {
         self.log.contents.header.as_ref()
     }
 
-    /// The command that meant its changes to stay: "corewise irq"; nothing where none did.
+    /// Returns the command that meant its changes to stay, such as "corewise irq"; `None` if there is none.
     pub fn kept_by(&self) -> Option<&str> {
         self.log.contents.kept_by.as_deref()
     }
 
-    /// The changes in it that are not settled.
+    /// Iterates over its changes that are not settled.
     pub fn open_entries(&self) -> impl Iterator<Item = &Entry> {
         self.log.contents.entries.iter()
     }
 
-    /// Why nothing in it is believed: a line that no corewise writes there; nothing where all are as they should be.
+    /// Returns why none of it is trusted: a line that no corewise writes. `None` if all lines are valid.
     pub fn damage(&self) -> Option<&str> {
         self.log.contents.damage.as_deref()
     }
 
-    /// Whether its corewise has ended, here and in this boot.
+    /// Returns true if its corewise has ended, on this machine and in this boot.
     fn can_be_undone(&self) -> bool {
         matches!(self.standing, Standing::Left | Standing::Kept)
     }
 
-    /// What undoing it would come to, the last change first; nothing is done.
+    /// Predicts the outcomes of undoing it, the last change first; changes nothing.
     ///
-    /// `meanwhile` is what was looked at before it would have come to, and is added to: the same file may be in several journals.
+    /// `meanwhile` holds the effects predicted before and is added to: several journals may name the same file.
     pub fn preview(&self, meanwhile: &mut Meanwhile) -> Vec<Undone> {
         if self.can_be_undone() { self.log.preview(meanwhile) } else { Vec::new() }
     }
 
-    /// The masks that are still as its corewise set them: whoever takes them over writes them down with [`super::Journal::take_over`], and
-    /// undoes the rest. None unless it stands at [`Standing::Left`].
+    /// Returns the masks that are still as its corewise set them; none unless its state is [`Standing::Left`]. A caller that takes them
+    /// over records them with [`super::Journal::take_over`], and undoes the rest.
     pub fn masks_in_force(&self) -> Vec<AffinityChange> {
         let changes = self.open_entries().filter_map(|entry| match &entry.change {
             Change::Affinity(change) if self.standing == Standing::Left && change.is_in_force() => Some(change.clone()),
@@ -194,16 +193,15 @@ impl Left {
         numbers.into_iter().for_each(|number| self.log.settle(number));
     }
 
-    /// Undoes the changes that are left, the last first; does nothing unless it stands at [`Standing::Left`] or
-    /// [`Standing::Kept`].
+    /// Undoes the remaining changes, the last first; does nothing unless its state is [`Standing::Left`] or [`Standing::Kept`].
     pub fn undo(&mut self) -> Vec<Undone> {
         if self.can_be_undone() { self.log.undo(|_| true) } else { Vec::new() }
     }
 
-    /// Removes the journal where nothing remains of it: all is settled, or it is of another boot. Whether it did.
+    /// Removes the journal if nothing remains of it: all is settled, or it is of another boot. Returns true if it did.
     ///
     /// # Errors
-    /// When the file cannot be removed.
+    /// If the file cannot be removed.
     pub fn clear(self) -> Result<bool, SysError> {
         let cleared = match self.standing {
             Standing::Left | Standing::Kept => self.log.remove_if_settled(),

@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 use super::undo::Change;
 use crate::os::process::{self, Process};
 
-/// The version of the lines that this corewise writes and reads.
+/// Version of the line format that this corewise writes and reads.
 const VERSION: u32 = 1;
 
-/// The first line of a journal: whose it is.
+/// The first line of a journal: the process that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// The version of the lines.
+    /// Version of the line format.
     pub version: u32,
     /// The version of corewise.
     pub corewise: String,
     /// The boot of the machine; no change outlives it.
     pub boot: String,
-    /// The machine's name among those that share the folder.
+    /// The machine's name, to distinguish machines that share the folder.
     pub host: String,
     /// The corewise process.
     pub process: Process,
-    /// The namespace of its number.
+    /// The process namespace of its number.
     pub number_space: String,
-    /// When it made its first change, in milliseconds since 1970.
+    /// Time of its first change, in milliseconds since 1970.
     pub started_unix_ms: i64,
 }
 
@@ -34,7 +34,7 @@ pub struct Header {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Line {
-    /// Whose journal it is.
+    /// The header.
     Journal(Header),
     /// A change is about to be made.
     Begun {
@@ -47,7 +47,7 @@ pub(super) enum Line {
     Made {
         /// The number of the change.
         entry: u32,
-        /// What is there now, in the kernel's words.
+        /// The value afterwards, as the kernel prints it.
         became: Option<String>,
     },
     /// Nothing remains to be undone of a change.
@@ -55,7 +55,7 @@ pub(super) enum Line {
         /// The number of the change.
         entry: u32,
     },
-    /// All changes are made, and meant to stay when the process ends.
+    /// All changes are made, and stay when the process ends.
     Kept {
         /// The command that made them, as a user types it: "corewise irq".
         by: String,
@@ -63,7 +63,7 @@ pub(super) enum Line {
 }
 
 impl Header {
-    /// The header of the journal of the process that calls.
+    /// Returns the header for the journal of the calling process.
     pub(super) fn of_this_process() -> io::Result<Self> {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Self {
@@ -77,7 +77,7 @@ impl Header {
         })
     }
 
-    /// Whether this corewise knows what the lines mean.
+    /// Returns true if this corewise can read the lines.
     pub(super) fn is_readable(&self) -> bool {
         self.version == VERSION
     }

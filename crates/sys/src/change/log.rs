@@ -1,4 +1,4 @@
-//! A journal's file and what is in it: the changes that were begun or made, and not settled since.
+//! A journal's file and its contents: changes that were begun or made, and not settled since.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -13,12 +13,12 @@ use super::place::Place;
 use super::undo::{Change, Meanwhile, Outcome, Undone};
 use crate::os::files;
 
-/// The largest journal that is read, and written, in bytes; an entry takes a few hundred.
+/// Largest journal that is read or written, in bytes; an entry takes a few hundred.
 pub(super) const LARGEST_BYTES: u64 = 16 << 20;
-/// The most changes that a journal has open at a time, read or written: one for each held thread, and 500 that replace others. Two sets of
-/// cpus take at most 16 KiB, so they take at most 88 MB, and twice that while they are undone.
+/// Maximum number of open changes in a journal, read or written: one for each held thread, and 500 that replace others. Two sets of cpus
+/// take at most 16 KiB, so all take at most 88 MB, and twice that while they are undone.
 pub(super) const MOST_OPEN: usize = 5_500;
-/// What is settled is dropped from the file when it has grown by so much, or to twice what it was.
+/// Settled entries are dropped from the file when it has grown by this, or to twice its size.
 const SLACK_BYTES: u64 = 64 << 10;
 
 /// A change in a journal that is not settled.
@@ -28,16 +28,16 @@ pub struct Entry {
     pub number: u32,
     /// The change.
     pub change: Change,
-    /// How far it went.
+    /// Progress of the change.
     pub state: State,
 }
 
-/// How far a change went.
+/// Progress of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It was about to be made; whether it was is not written down.
+    /// It was about to be made. The journal does not say if it was.
     Begun,
-    /// It was made; what was there afterwards, in the kernel's words, where those may differ from ours.
+    /// It was made. Holds the value afterwards as the kernel prints it, if that may differ from the value written.
     Made(Option<String>),
 }
 
@@ -50,25 +50,25 @@ impl Entry {
     }
 }
 
-/// What the lines of a journal say.
+/// Contents of a journal's lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     pub header: Option<Header>,
     /// The changes that are not settled, in the order of their numbers.
     pub entries: Vec<Entry>,
-    /// The last number that was given.
+    /// The last number used.
     pub last_number: u32,
     /// The command that meant them to stay.
     pub kept_by: Option<String>,
-    /// Why nothing in it is believed: a line that no corewise writes there.
+    /// Reason why none of it is trusted: a line that no corewise writes.
     pub damage: Option<String>,
-    /// Where the complete lines end, in bytes.
+    /// End of the complete lines, in bytes.
     pub end: u64,
 }
 
 impl Contents {
-    /// Reads lines. What follows the last line's end was torn by a crash or a full disk before anything came of it. Any other line that no
-    /// corewise writes means that somebody else did: then none of them counts.
+    /// Parses lines. An incomplete last line was torn by a crash or a full disk before it took effect. Any other line that no corewise
+    /// writes means that the file was tampered with: then no line counts.
     pub fn parse(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
         for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -83,14 +83,14 @@ impl Contents {
             }
             contents.end += line.len() as u64;
             if contents.header.as_ref().is_some_and(|header| !header.is_readable()) {
-                // What a later corewise means by the other lines is not known.
+                // The meaning of a later corewise's lines is unknown.
                 break;
             }
         }
         contents
     }
 
-    /// Whether there is nothing but what was torn.
+    /// Returns true if there is no complete line.
     pub fn is_empty(&self) -> bool {
         self.end == 0 && self.damage.is_none()
     }
@@ -132,15 +132,15 @@ pub(super) struct Log {
     place: Place,
     name: OsString,
     file: File,
-    /// Whether the next byte that is written follows the last complete line, and nothing comes after it.
+    /// True if the file's position is after the last complete line, and nothing follows it.
     is_at_end: bool,
-    /// When it has this length, what is settled is dropped.
+    /// Length at which settled entries are dropped.
     compact_at: u64,
     /// The process that opened it.
     process: u32,
 }
 
-/// A process that was being started meanwhile has the file too until it executes its program, and would keep the lock so long.
+/// Unlocks the file explicitly: a process that is between fork and exec shares it, and would keep the lock until exec.
 impl Drop for Log {
     fn drop(&mut self) {
         if std::process::id() == self.process {
@@ -150,16 +150,16 @@ impl Drop for Log {
 }
 
 impl Log {
-    /// A new journal in an empty file.
+    /// Begins a new journal in an empty file.
     pub fn begin(place: Place, name: OsString, file: File, header: Header) -> io::Result<Self> {
         let mut log = Self::new(Contents::default(), place, name, file, SLACK_BYTES);
-        // On the disk with the first change at the latest, where that has to be.
+        // Synced with the first change at the latest, if needed.
         log.append(&Line::Journal(header.clone()), LARGEST_BYTES, false)?;
         log.contents.header = Some(header);
         Ok(log)
     }
 
-    /// A journal that is there.
+    /// Reads an existing journal.
     pub fn read(place: Place, name: OsString, mut file: File) -> io::Result<Self> {
         let mut bytes = Vec::new();
         (&mut file).take(LARGEST_BYTES + 1).read_to_end(&mut bytes)?;
@@ -174,19 +174,19 @@ impl Log {
         Self { contents, place, name, file, is_at_end: false, compact_at, process: std::process::id() }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> PathBuf {
         self.place.path_of(&self.name)
     }
 
-    /// Gives a new journal the name under which it is found.
+    /// Renames a new journal to the name under which it is found.
     pub fn give_name(&mut self) -> io::Result<()> {
         self.name = self.place.give_name(&self.name)?;
         Ok(())
     }
 
-    /// Writes a line behind the last complete one, unless the file would be larger than this. Where that fails, what was written of it is
-    /// taken away again.
+    /// Appends a line after the last complete one, unless the file would become larger than `largest`. On failure, any part that was
+    /// written is removed again.
     fn append(&mut self, line: &Line, largest: u64, sync: bool) -> io::Result<()> {
         self.append_text(&text_of(line)?, largest, sync)
     }
@@ -213,14 +213,14 @@ impl Log {
         self.file.set_len(self.contents.end)
     }
 
-    /// Writes down that changes are about to be made, all or none; the number of the first, which the others follow.
+    /// Records that changes are about to be made, all or none. Returns the number of the first; the others follow it.
     pub fn begin_entries(&mut self, changes: &[Change]) -> io::Result<u32> {
         if self.contents.entries.len() + changes.len() > MOST_OPEN {
             let why = format!("it has {MOST_OPEN} changes that are not undone, and may have no more");
             return Err(io::Error::other(why));
         }
         if self.contents.end >= self.compact_at {
-            // A disk that is full may still take a line.
+            // A full disk may still take a line.
             let _ = self.compact();
         }
         let first = self.contents.last_number + 1;
@@ -228,10 +228,10 @@ impl Log {
         for (number, change) in (first..).zip(changes) {
             text.extend(text_of(&Line::Begun { entry: number, change: change.clone() })?);
         }
-        // Masks are gone with the boot, as are their threads: what the kernel has of the file is enough for whoever reads it before. To wait
-        // for a disk would keep a program several milliseconds from its cpus.
+        // Masks end with the boot, as do their threads: a reader before that sees the kernel's copy of the file. Waiting for a disk would
+        // keep a program off its cpus for several milliseconds.
         let sync = !changes.iter().all(|change| matches!(change, Change::Affinity(_)));
-        // The other half is for what is made and settled.
+        // The other half is for the lines of changes made and settled.
         self.append_text(&text, LARGEST_BYTES / 2, sync)?;
         let entry = |(number, change): (u32, &Change)| Entry { number, change: change.clone(), state: State::Begun };
         self.contents.entries.extend((first..).zip(changes).map(entry));
@@ -239,8 +239,7 @@ impl Log {
         Ok(first)
     }
 
-    /// Writes what is open into a new file and puts that in the place of the old one. The lock goes on: the new file has it before it has
-    /// the name.
+    /// Writes the open changes into a new file and replaces the old one with it. The new file is locked before it gets the name.
     fn compact(&mut self) -> io::Result<()> {
         let Some(header) = &self.contents.header else { return Ok(()) };
         let mut text = text_of(&Line::Journal(header.clone()))?;
@@ -261,7 +260,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes down that it was made. Where that cannot be written any more, undoing looks at the machine instead.
+    /// Records that a change was made. If it cannot be written, undoing checks the machine instead.
     pub fn mark_made(&mut self, number: u32, became: Option<String>) {
         let _ = self.append(&Line::Made { entry: number, became: became.clone() }, LARGEST_BYTES, false);
         if let Some(index) = self.contents.index(number) {
@@ -269,7 +268,7 @@ impl Log {
         }
     }
 
-    /// Writes down that nothing remains of it. Where that cannot be written, undoing again finds nothing to do.
+    /// Records that nothing remains of a change. If it cannot be written, undoing again finds nothing to do.
     pub fn settle(&mut self, number: u32) {
         let _ = self.append(&Line::Settled { entry: number }, LARGEST_BYTES, false);
         if let Some(index) = self.contents.index(number) {
@@ -277,7 +276,7 @@ impl Log {
         }
     }
 
-    /// The same of many at once.
+    /// As [`Self::settle`], for many at once.
     fn settle_all(&mut self, numbers: &BTreeSet<u32>) {
         let lines: Vec<Vec<u8>> =
             numbers.iter().filter_map(|entry| text_of(&Line::Settled { entry: *entry }).ok()).collect();
@@ -285,13 +284,13 @@ impl Log {
         self.contents.entries.retain(|entry| !numbers.contains(&entry.number));
     }
 
-    /// Writes down that the changes are meant to stay. Where that cannot be written, they are told as those of a crash.
+    /// Records that the changes are meant to stay. If it cannot be written, they look like the changes of a crashed process.
     pub fn keep(&mut self, by: &str) {
         let _ = self.append(&Line::Kept { by: by.to_owned() }, LARGEST_BYTES, true);
         self.contents.kept_by = Some(by.to_owned());
     }
 
-    /// What undoing the open changes would come to, the last first, after others that were looked at before.
+    /// Predicts the outcomes of undoing the open changes, the last first, after the effects in `meanwhile`.
     pub fn preview(&self, meanwhile: &mut Meanwhile) -> Vec<Undone> {
         let (mut undone, mut staying) = (Vec::new(), Vec::new());
         for entry in self.contents.entries.iter().rev() {
@@ -312,12 +311,12 @@ impl Log {
         undone
     }
 
-    /// Undoes the open changes that are wanted, the last first, and writes down what is settled.
+    /// Undoes the open changes selected by `is_wanted`, the last first, and records the settled ones.
     pub fn undo(&mut self, is_wanted: impl Fn(&Entry) -> bool) -> Vec<Undone> {
         let wanted = self.contents.entries.iter().rev().filter(|entry| is_wanted(entry));
         let wanted: Vec<u32> = wanted.map(|entry| entry.number).collect();
         let mut undone = Vec::new();
-        // Threads are settled last: until what they have started has its cpus back too, undoing begins anew after a crash.
+        // Threads are settled last: after a crash, undoing starts again until their descendants have their cpus back too.
         let mut threads = Vec::new();
         for number in wanted {
             let Some(index) = self.contents.index(number) else { continue };
@@ -341,7 +340,7 @@ impl Log {
         undone
     }
 
-    /// Threads whose cpus are given back, by their numbers here and their places in what was undone.
+    /// Restores the descendants of `threads`: number here, change, and index in `undone`.
     fn undo_heirs(&mut self, threads: &[(u32, AffinityChange, usize)], undone: &mut [Undone]) {
         if threads.is_empty() {
             return;
@@ -375,7 +374,7 @@ impl Log {
         folders.filter(|path| path.exists()).collect()
     }
 
-    /// Removes the file where nothing remains of it; whether it did.
+    /// Removes the file if nothing remains of it. Returns true if it did.
     pub fn remove_if_settled(&self) -> io::Result<bool> {
         let is_settled = self.contents.damage.is_none() && self.contents.entries.is_empty();
         if is_settled {
@@ -395,7 +394,7 @@ fn text_of(line: &Line) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A group of our own that stays and needs a controller; without this it would count as somebody else's.
+/// Returns a group of our own in `staying` that needs a controller; without this it would count as a stranger's.
 fn rests_on<'a>(staying: &'a [PathBuf], change: &Change) -> Option<&'a Path> {
     let Change::Controller(controller) = change else { return None };
     staying.iter().map(PathBuf::as_path).find(|path| path.parent() == Some(&controller.group))

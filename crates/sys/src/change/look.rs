@@ -1,12 +1,12 @@
-//! How a change stands.
+//! State of a change on the machine.
 
-/// How a change stands when one looks at the machine.
+/// State of a change on the machine now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Look {
-    /// The old value is there, or the thing is gone: there is nothing to take back. Says which.
+    /// The old value is there, or the thing is gone: nothing to undo. Holds the reason.
     AsBefore(&'static str),
-    /// What was changed is as corewise left it.
+    /// The change is as corewise left it.
     InForce,
-    /// Somebody else has changed it since, or depends on it. Says what is there now.
+    /// Someone else has changed it since, or depends on it. Holds the present state.
     Changed(String),
 }

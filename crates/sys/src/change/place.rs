@@ -1,4 +1,4 @@
-//! The folder of journals: who may write in it, and the names of the files.
+//! The folder of journals: its permissions, and the names of the files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,16 +12,16 @@ use crate::error::SysError;
 use crate::lock::Lock;
 use crate::os::folder_handle::{FolderError, FolderHandle};
 
-/// How the names of journals end.
+/// File name extension of journals.
 const SUFFIX: &str = "corewise-journal";
-/// How they ended until version 0.1: a corewise of before an upgrade may have left some in this boot. Other programs' journals end so, too,
-/// and are told from ours by their first line.
+/// Their extension until version 0.1: a corewise from before an upgrade may have left some in this boot. Journals of other programs end
+/// this way too; their first line differs.
 const FORMER_SUFFIX: &str = "journal";
-/// How often a journal is opened whose name goes to another file meanwhile.
+/// Maximum attempts to open a journal if its name moves to another file meanwhile.
 const ATTEMPTS: u32 = 10;
 
-/// A folder of journals, open. Whoever can write a journal can have files written by whoever undoes it: both must be the same user, so
-/// it is a folder of this user's alone.
+/// An open folder of journals. It belongs to this user alone: a journal's writer decides which files are written when it is undone, so both
+/// must be done by the same user.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     folder: Arc<FolderHandle>,
@@ -29,12 +29,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Makes the folder where it is missing, for this user alone.
+    /// Opens the folder; makes it, for this user alone, if it is missing.
     pub fn prepare(path: &Path) -> Result<Self, SysError> {
         Self::opened(path, true).map_err(|error| error.of(path, |path, source| SysError::Journal { path, source }))
     }
 
-    /// The folder; nothing where there is none.
+    /// Opens the folder; `None` if there is none.
     pub fn find(path: &Path) -> Result<Option<Self>, SysError> {
         match Self::opened(path, false) {
             Err(FolderError::System(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -46,25 +46,26 @@ impl Place {
         Ok(Self { folder: Arc::new(FolderHandle::own(path, make)?), path: path.to_owned() })
     }
 
-    /// Keeps other corewise processes of this user from changing control groups while the answer lives.
+    /// Keeps other corewise processes of this user from changing control groups while the returned lock lives.
     pub fn hold_groups(&self) -> io::Result<Lock> {
         controller::hold(&self.folder)
     }
 
-    /// The path of a file in it.
+    /// Returns the path of a file in it.
     pub fn path_of(&self, name: &OsStr) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Makes the file of a new journal, under a name that no reader looks at. It tells the boot, the process and its start, so
-    /// that no two have the same.
+    /// Makes the file of a new journal, under a name that readers ignore. The name contains the boot, the process and its start time, so it
+    /// is unique.
     pub fn create(&self, header: &Header) -> io::Result<(OsString, File)> {
         let name = OsString::from(format!("{}-{}-{}.new", header.boot, header.process.id, header.process.start_ticks));
         self.remove(&name)?;
         self.folder.create(&name).map(|file| (name, file))
     }
 
-    /// Gives a journal the name under which it is found; the name, too, is to outlive a crash of the file system.
+    /// Renames a journal to the name under which it is found and returns it. The rename is synced, so that it survives a crash of the file
+    /// system.
     pub fn give_name(&self, nameless: &OsStr) -> io::Result<OsString> {
         let stem = Path::new(nameless).file_stem().unwrap_or_default().to_string_lossy();
         let number = |number| if number == 1 { String::new() } else { format!("-{number}") };
@@ -74,7 +75,7 @@ impl Place {
         Ok(name)
     }
 
-    /// Puts a file in the place of another one.
+    /// Renames a file, replacing another one.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         self.folder.rename(from, to)
     }
@@ -87,7 +88,7 @@ impl Place {
         }
     }
 
-    /// The names of the journals.
+    /// Returns the names of the journals, sorted.
     pub fn journals(&self) -> Result<Vec<OsString>, SysError> {
         let found = self.folder.names().map_err(|source| SysError::Read { path: self.path.clone(), source })?;
         let is_journal = |name: &OsString| {
@@ -99,7 +100,7 @@ impl Place {
         Ok(names)
     }
 
-    /// Opens a journal and does something with it before its name is another file's, as after its corewise has written it anew.
+    /// Opens a journal and calls `take` on it. Retries if the name moves to another file meanwhile, as when its corewise rewrites it.
     pub fn open<T>(&self, name: &OsStr, take: impl Fn(&File) -> T) -> io::Result<(File, T)> {
         for _ in 0..ATTEMPTS {
             let file = self.folder.open_own(name)?;
@@ -113,7 +114,7 @@ impl Place {
 }
 
 impl FolderError {
-    /// The error of this crate about a folder of journals.
+    /// Converts it to this crate's error about a folder of journals.
     fn of(self, path: &Path, system: fn(PathBuf, io::Error) -> SysError) -> SysError {
         match self {
             Self::Foreign(why) => SysError::JournalRefused { path: path.to_owned(), why },

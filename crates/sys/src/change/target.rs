@@ -1,6 +1,6 @@
-//! What may be changed: what corewise changes and nothing else, wherever a journal comes from.
+//! The files and folders that may be changed: only what corewise changes, wherever a journal comes from.
 //!
-//! A path is one of a few by its names, and what is found there lies on a file system of the kernel's own when it is opened.
+//! A path must match one of a few patterns, and must lie on one of the kernel's own file systems when it is opened.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -8,12 +8,12 @@ use std::path::{Component, Path};
 
 use crate::os::folder_handle::{FolderHandle, KernelFiles};
 
-/// The files of an interrupt that are written.
+/// The files of an interrupt that may be written.
 const INTERRUPT_FILES: [&str; 2] = ["smp_affinity", "smp_affinity_list"];
-/// How the names of groups of our own begin.
+/// Prefix of the names of our own groups.
 const OWN_GROUP: &str = "corewise-";
 
-/// A file of the kernel's that may be written.
+/// A kernel file that may be written.
 #[derive(Debug)]
 pub(super) struct KernelFile {
     folder: FolderHandle,
@@ -54,7 +54,7 @@ pub(super) fn group(path: &Path) -> io::Result<FolderHandle> {
     of_kernel(path, KernelFiles::Groups)
 }
 
-/// The name of a group of our own in the group that its processes come from.
+/// Returns the name of a group of our own, which must lie in `home`.
 pub(super) fn own_group(path: &Path, home: &Path) -> io::Result<OsString> {
     let name = path.file_name().filter(|_| names(path).is_some() && path.parent() == Some(home));
     let name = name.filter(|name| name.as_encoded_bytes().starts_with(OWN_GROUP.as_bytes()) || is_ground(path));
@@ -65,7 +65,7 @@ fn of_kernel(folder: &Path, files: KernelFiles) -> io::Result<FolderHandle> {
     if is_ground(folder) { FolderHandle::any(folder) } else { FolderHandle::of_kernel(folder, files) }
 }
 
-/// The names in an absolute path; nothing where it goes up somewhere.
+/// Returns the names in an absolute path; `None` if it is relative or contains "..".
 fn names(path: &Path) -> Option<Vec<&OsStr>> {
     let mut components = path.components();
     if components.next() != Some(Component::RootDir) {
@@ -79,7 +79,7 @@ fn refused(path: &Path, why: &str) -> io::Error {
     io::Error::other(format!("{} {why}", path.display()))
 }
 
-/// Whether a test plays the machine there.
+/// Returns true if a test uses this folder in place of the machine.
 fn is_ground(_path: &Path) -> bool {
     #[cfg(test)]
     return ground::holds(_path);
@@ -87,7 +87,7 @@ fn is_ground(_path: &Path) -> bool {
     false
 }
 
-/// A folder of files that plays the machine, in tests of this crate alone: the program has none.
+/// A folder of files that stands for the machine, in tests of this crate only.
 #[cfg(test)]
 pub(crate) mod ground {
     use std::cell::RefCell;
@@ -97,7 +97,7 @@ pub(crate) mod ground {
         static FOLDER: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
     }
 
-    /// Lets a folder play the machine for the calling thread.
+    /// Makes a folder stand for the machine on the calling thread.
     pub(crate) fn lay(folder: &Path) {
         FOLDER.set(Some(folder.to_owned()));
     }

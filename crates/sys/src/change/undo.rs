@@ -1,4 +1,4 @@
-//! One change: made, looked at, and taken back where it is still as corewise left it.
+//! One change: making it, checking its state, and undoing it if it is still as corewise left it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,70 +15,70 @@ use super::folder::FolderChange;
 use super::look::Look;
 use crate::lock::Lock;
 
-/// One change to the machine, with what is needed to take it back.
+/// One change to the machine, with the data needed to undo it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Change {
-    /// A kernel file holds another value.
+    /// Another value in a kernel file.
     File(FileChange),
-    /// A controller is turned on for the groups below a control group.
+    /// A controller turned on for the groups below a control group.
     Controller(ControllerChange),
-    /// A folder is made: a control group, where it lies in a control group.
+    /// A new folder; a control group, if it lies in a control group.
     Folder(FolderChange),
-    /// A thread may run on other cpus.
+    /// Other cpus for a thread.
     Affinity(AffinityChange),
 }
 
-/// What became of a change that was to be undone.
+/// Outcome of undoing a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The old value is back; a remark where more is to be told.
+    /// The old value is back; holds a remark if there is one.
     Reverted(Option<String>),
-    /// There was nothing to take back: why.
+    /// There was nothing to undo; holds the reason.
     NothingToDo(String),
-    /// It is no longer corewise's: why. It is not looked at again.
+    /// It is no longer corewise's; holds the reason. It is not tried again.
     LeftAlone(String),
-    /// It could not be taken back: why. It stays in the journal.
+    /// It could not be undone; holds the reason. It stays in the journal.
     Failed(String),
 }
 
-/// A change that was to be undone, and what became of it.
+/// A change that was to be undone, and the outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
-    /// What had been changed.
+    /// The change.
     pub change: Change,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
 impl Change {
-    /// A kernel file that will hold another value; reads the present one.
+    /// Creates a change of a kernel file's value; reads the present one.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn file(path: impl AsRef<Path>, new: impl Into<String>, format: Format) -> io::Result<Self> {
         FileChange::new(path.as_ref(), new.into(), format).map(Self::File)
     }
 
-    /// A controller that will be on for the groups below a control group of version 2.
+    /// Creates a change that turns a controller on for the groups below a control group of version 2.
     pub fn controller(group: impl AsRef<Path>, name: impl Into<String>) -> Self {
         Self::Controller(ControllerChange { group: group.as_ref().to_owned(), name: name.into() })
     }
 
-    /// A folder that will be made. Where it is a control group, processes that are still in it when it is removed go home.
+    /// Creates a change that makes a folder. If it is a control group, processes still in it at its removal move to `home`.
     pub fn folder(path: impl AsRef<Path>, home: impl AsRef<Path>) -> Self {
         Self::Folder(FolderChange { path: path.as_ref().to_owned(), home: home.as_ref().to_owned() })
     }
 
-    /// A thread that will be restricted to a set of cpus; reads which it may use now.
+    /// Creates a change that restricts a thread to a set of cpus; reads its present ones.
     ///
     /// # Errors
-    /// When there is no such thread, or it may not be asked.
+    /// If there is no such thread, or its cpus may not be read.
     pub fn affinity(thread: u32, cpus: CpuSet) -> io::Result<Self> {
         AffinityChange::of_number(thread, cpus).map(Self::Affinity)
     }
 
-    /// What taking it back does, as one would do it by hand: "set file … from "1" back to "f"".
+    /// Describes how to undo it by hand: "set file … from "1" back to "f"".
     pub fn way_back(&self) -> String {
         match self {
             Self::File(change) => change.way_back(),
@@ -88,7 +88,7 @@ impl Change {
         }
     }
 
-    /// Makes the change; what is there afterwards, in the kernel's words, where those may differ from ours.
+    /// Makes the change; returns the value afterwards as the kernel prints it, if that may differ from the value written.
     pub(super) fn make(&self) -> io::Result<Option<String>> {
         match self {
             Self::File(change) => change.make().map(Some),
@@ -98,8 +98,8 @@ impl Change {
         }
     }
 
-    /// Looks how it stands; `became` is what [`Change::make`] said, nothing where that was not written down any more, and
-    /// `going` are folders that will be gone before this is undone.
+    /// Reads its state. `became` is the result of [`Change::make`], `None` if it was not recorded. `meanwhile` holds the effects of changes
+    /// that will be undone before this one.
     fn look(&self, became: Option<&str>, meanwhile: &Meanwhile) -> io::Result<Look> {
         match self {
             Self::File(change) => change.look(became, meanwhile.values.get(&change.path)),
@@ -109,7 +109,7 @@ impl Change {
         }
     }
 
-    /// Takes the change back; a remark where more is to be told.
+    /// Undoes the change; returns a remark if there is one.
     fn revert(&self) -> io::Result<Option<String>> {
         match self {
             Self::File(change) => change.revert().map(|()| None),
@@ -119,7 +119,7 @@ impl Change {
         }
     }
 
-    /// What undoing would come to; nothing is done.
+    /// Predicts the outcome of undoing it; changes nothing.
     pub(super) fn preview(&self, became: Option<&str>, meanwhile: &Meanwhile) -> Outcome {
         match self.look(became, meanwhile) {
             Ok(Look::AsBefore(why)) => Outcome::NothingToDo(why.to_owned()),
@@ -129,12 +129,12 @@ impl Change {
         }
     }
 
-    /// Undoes the change where it is still as corewise left it. `hold` keeps others from changing control groups.
+    /// Undoes the change if it is still as corewise left it. `hold` keeps others from changing control groups.
     pub(super) fn undo(&self, became: Option<&str>, hold: impl Fn() -> io::Result<Lock>) -> Outcome {
         let nothing = Meanwhile::default();
         let seen = self.preview(became, &nothing);
         match self {
-            // Whoever decides by looking must not be overtaken by another corewise that looks at the same group.
+            // The check and the change happen under the lock: another corewise may be checking the same group.
             Self::Controller(_) if seen.is_reverted() => match hold() {
                 Ok(_held) => self.undo_as(self.preview(became, &nothing)),
                 Err(error) => Outcome::Failed(error.to_string()),
@@ -151,22 +151,22 @@ impl Change {
     }
 }
 
-/// What undoing would have come to so far, where it is only looked at.
+/// Predicted effects of the changes already undone, for previews.
 #[derive(Debug, Default)]
 pub struct Meanwhile {
-    /// What files would hold.
+    /// Values that files would hold.
     pub(super) values: BTreeMap<PathBuf, String>,
-    /// The folders that would be gone.
+    /// Folders that would be gone.
     pub(super) going: Vec<PathBuf>,
 }
 
 impl Outcome {
-    /// Whether the old value is back.
+    /// Returns true if the old value is back.
     pub fn is_reverted(&self) -> bool {
         matches!(self, Self::Reverted(_))
     }
 
-    /// Whether nothing remains to be done.
+    /// Returns true if nothing remains to be done.
     pub fn is_settled(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }

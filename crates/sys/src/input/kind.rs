@@ -1,4 +1,4 @@
-//! The files that are read, with the largest size of each: the one list of them.
+//! Kinds of files that are read, with the largest size of each: the one list of them.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ const MIB: u64 = 1 << 20;
 /// The largest JSON file that is read, unpacked, in bytes.
 pub const JSON_BYTES: u64 = 256 * MIB;
 
-/// Makes the kinds of files, and what is said of each.
+/// Defines the kinds of files and their properties.
 macro_rules! input_kinds {
     ($($kind:ident: $name:literal, $bytes:expr, $limits:literal;)*) => {
-        /// A kind of file that is read. Nothing is opened without one, so the table of readers is complete.
+        /// A kind of file that is read. Opening a file needs one, so the table of readers is complete.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum InputKind {
             $(#[doc = $name] $kind,)*
@@ -20,17 +20,17 @@ macro_rules! input_kinds {
             /// All kinds.
             pub const ALL: &'static [Self] = &[$(Self::$kind),*];
 
-            /// The name in the table of readers.
+            /// Returns the name in the table of readers.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name,)* }
             }
 
-            /// The largest file that is read, in bytes.
+            /// Returns the size of the largest file that is read, in bytes.
             pub const fn most_bytes(self) -> u64 {
                 match self { $(Self::$kind => $bytes,)* }
             }
 
-            /// The limits besides the size.
+            /// Describes the limits besides the size.
             pub const fn limits(self) -> &'static str {
                 match self { $(Self::$kind => $limits,)* }
             }

@@ -1,4 +1,4 @@
-//! How often interrupts struck each cpu, from /proc/interrupts.
+//! Counts of interrupts per cpu, from /proc/interrupts.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use corewise_machine::interrupt::device::CpuCount;
 use crate::interrupts::Interrupts;
 use crate::root::{Root, Source};
 
-/// The counts of interrupts by their numbers; cpus that were never struck are left out.
+/// Counts by interrupt number; cpus with zero are left out.
 pub type Counts = BTreeMap<u32, Vec<CpuCount>>;
 
-/// The counts of all sources on all cpus at this moment; empty where /proc/interrupts cannot be read.
+/// Reads the counts of all sources on all cpus now; empty if /proc/interrupts cannot be read.
 pub fn table(root: &Root) -> Interrupts {
     table_of(root)
 }
 
-/// The same of any source.
+/// As [`table`], from any source.
 pub(super) fn table_of(source: &dyn Source) -> Interrupts {
     source.text("proc/interrupts").map(|text| Interrupts::parse(&text)).unwrap_or_default()
 }
 
-/// The counts of the interrupts that have a number, at this moment; empty where /proc/interrupts cannot be read.
+/// Reads the counts of the interrupts that have a number; empty if /proc/interrupts cannot be read.
 pub fn counts(root: &Root) -> Counts {
     of(&table(root))
 }
 
-/// The counts in a table.
+/// Extracts the counts from a table.
 pub(super) fn of(table: &Interrupts) -> Counts {
     let numbered = table.sources.iter().filter_map(|source| Some((source.name.parse().ok()?, source)));
     let by_cpu = |counts: &[u64]| above_zero(table.cpus.iter().copied().zip(counts.iter().copied()));

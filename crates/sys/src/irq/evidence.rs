@@ -1,26 +1,26 @@
-//! What speaks against moving an interrupt.
+//! Evidence against moving an interrupt.
 
 use corewise_machine::interrupt::device::Mobility;
 
-/// What is known of an interrupt that bears on whether it can be moved.
+/// Facts about an interrupt that decide if it can be moved.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Evidence<'a> {
-    /// What the kernel's debugging file of it says, where it can be read (CONFIG_GENERIC_IRQ_DEBUGFS, root).
+    /// Text of the kernel's debugging file, if it can be read (CONFIG_GENERIC_IRQ_DEBUGFS, root).
     pub flags: Option<&'a str>,
     /// Its controller.
     pub chip: Option<&'a str>,
     /// Its number at the controller.
     pub hardware_number: Option<u64>,
-    /// Nobody may write the file of its cpus.
+    /// No user may write the file of its cpus.
     pub is_read_only: bool,
     /// The cpus that may handle it can be read.
     pub has_affinity: bool,
 }
 
 impl Evidence<'_> {
-    /// The kernel's own flags decide; where they cannot be read, what each cpu has is known by the controller, and of the
-    /// others that cannot be written those that are messages (MSI) are taken to be managed: drivers ask for that in the same
-    /// call that gives them several messages (`pci_alloc_irq_vectors_affinity`).
+    /// Concludes the mobility. The kernel's own flags decide. Without them, per-cpu interrupts are recognised by their controller. Of the
+    /// others that cannot be written, messages (MSI) are taken to be managed: drivers request that in the call that gives them several
+    /// messages (`pci_alloc_irq_vectors_affinity`).
     pub fn mobility(&self) -> Mobility {
         if let Some(mobility) = self.flagged() {
             return mobility;
@@ -34,7 +34,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// Linux, `kernel/irq/debugfs.c`, `irqdata_states`.
+    /// Reads the flags. Names from Linux, `kernel/irq/debugfs.c`, `irqdata_states`.
     fn flagged(&self) -> Option<Mobility> {
         let has = |flag: &str| self.flags.is_some_and(|text| text.lines().any(|line| line.trim() == flag));
         let known = [
@@ -45,8 +45,7 @@ impl Evidence<'_> {
         known.into_iter().find(|(flag, _)| has(flag)).map(|(_, mobility)| mobility)
     }
 
-    /// Arm's GIC has interrupts 0 to 31, and 1056 to 1119 of version 3.1, once for each cpu; all of RISC-V's own controller
-    /// are so.
+    /// Returns true for per-cpu interrupts: 0 to 31 of Arm's GIC, 1056 to 1119 of version 3.1, and all of RISC-V's own controller.
     fn is_of_each_cpu(&self) -> bool {
         let chip = self.chip.unwrap_or_default();
         let is_private = self.hardware_number.is_some_and(|number| matches!(number, 0..=31 | 1056..=1119));

@@ -1,4 +1,4 @@
-//! Moves interrupts, through a journal, and looks whether they went.
+//! Moves interrupts, through a journal, and checks if they arrived.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -13,19 +13,19 @@ use crate::error::SysError;
 use crate::os::files;
 use crate::root::Root;
 
-/// Where the kernel has the files of interrupts.
+/// The kernel's folder of interrupts.
 const FOLDER: &str = "/proc/irq";
 
-/// Why an interrupt was not moved.
+/// Reason why an interrupt was not moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// This user may not.
+    /// This user lacks the permission.
     NotPermitted,
     /// /proc/irq is mounted read-only, as in a container.
     ReadOnly,
-    /// The kernel lets nobody move it: EPERM, in older kernels EIO.
+    /// The kernel lets no user move it: EPERM, in older kernels EIO.
     ByKernel,
-    /// These cpus have no interrupt vectors left, of which x86 has some 200 for each.
+    /// These cpus have no interrupt vectors left; x86 has some 200 for each.
     NoVector,
     /// None of these cpus is online any more.
     NoCpuOnline,
@@ -36,7 +36,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Why a move failed; nothing where it was not the kernel that refused it.
+    /// Returns why a move failed; `None` if the kernel did not refuse it.
     pub fn of(error: &SysError) -> Option<Self> {
         let (SysError::Change { source, .. } | SysError::Read { source, .. }) = error else { return None };
         Some(match source.kind() {
@@ -50,7 +50,7 @@ impl Refusal {
         })
     }
 
-    /// The refusal in words.
+    /// Describes the refusal.
     pub fn words(&self) -> String {
         match self {
             Self::NotPermitted => "this user may not move interrupts".to_owned(),
@@ -66,10 +66,10 @@ impl Refusal {
     }
 }
 
-/// Whether this user may move an interrupt at all: opens its file as a move does, and writes nothing.
+/// Checks that this user may move an interrupt: opens its file as a move does, and writes nothing.
 ///
 /// # Errors
-/// [`SysError::Change`] where it cannot be opened; [`Refusal::of`] knows what that means.
+/// [`SysError::Change`] if it cannot be opened; [`Refusal::of`] explains it.
 pub fn may_move(step: &Move) -> Result<(), SysError> {
     let path = file_of(Path::new(FOLDER), step);
     let opened = fs::OpenOptions::new().write(true).open(&path);
@@ -80,10 +80,10 @@ fn file_of(folder: &Path, step: &Move) -> PathBuf {
     folder.join(step.number.to_string()).join("smp_affinity_list")
 }
 
-/// Moves an interrupt, after it was written down in the journal.
+/// Moves an interrupt, after recording it in the journal.
 ///
 /// # Errors
-/// [`SysError::Read`] where it is not there, and those of [`Journal::make`]; [`Refusal::of`] knows what they mean.
+/// [`SysError::Read`] if there is no such interrupt, and errors of [`Journal::make`]; [`Refusal::of`] explains them.
 pub fn move_away(journal: &mut Journal, step: &Move) -> Result<(), SysError> {
     move_in(Path::new(FOLDER), journal, step)
 }
@@ -94,20 +94,20 @@ fn move_in(folder: &Path, journal: &mut Journal, step: &Move) -> Result<(), SysE
     journal.make(change.map_err(|source: io::Error| SysError::Read { path, source })?).map(drop)
 }
 
-/// Whether an interrupt goes where it was sent.
+/// Result of checking a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It does, to these cpus.
+    /// It goes to these cpus, as asked.
     There(CpuSet),
-    /// Not yet: it goes to these cpus, and has not struck since. Some controllers are told by the handler, when it strikes.
+    /// Not yet: it goes to these cpus, and has not struck since. On some controllers a move takes effect in the handler, when it strikes.
     Waits(CpuSet),
     /// It struck since, and still goes to these cpus.
     Elsewhere(CpuSet),
-    /// The kernel does not tell where it goes.
+    /// The kernel does not report its cpus.
     Untold,
 }
 
-/// Looks whether an interrupt goes where it was sent; `then` are counts of after it was, `now` those of before this look.
+/// Checks if an interrupt goes to its new cpus; `then` are counts right after the move, `now` from just before this check.
 pub fn arrival(root: &Root, step: &Move, then: &Counts, now: &Counts) -> Arrival {
     let number = step.number;
     let effective = root.read(&format!("proc/irq/{number}/effective_affinity_list"));

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use crate::root::{PCI_DEVICES, Source};
 
-/// The address of the device: at the end of newer controllers' names ("PCI-MSIX-0000:00:02.0"), and in the hardware number of
-/// the older ones that serve all devices.
+/// Returns the device's address, from the end of newer controllers' names ("PCI-MSIX-0000:00:02.0"), or from the hardware number of older
+/// controllers, which serve all devices.
 ///
 /// Linux, `drivers/pci/msi/irqdomain.c`, `pci_msi_domain_calc_hwirq`: index, device << 11, domain << 27.
 pub fn address(chip: &str, hardware_number: Option<u64>) -> Option<String> {
@@ -19,7 +19,7 @@ pub fn address(chip: &str, hardware_number: Option<u64>) -> Option<String> {
     Some(format!("{domain:04x}:{:02x}:{:02x}.{}", device >> 8, (device >> 3) & 0x1f, device & 7))
 }
 
-/// "0000:00:02.0"
+/// Returns true for an address like "0000:00:02.0".
 fn is_address(text: &str) -> bool {
     let is_hexadecimal = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let parts: Vec<&str> = text.split([':', '.']).collect();
@@ -37,7 +37,7 @@ impl<'a> Drivers<'a> {
         Self { source, known: RefCell::default() }
     }
 
-    /// The driver of the device at an address.
+    /// Returns the driver of the device at an address.
     pub fn of(&self, address: &str) -> Option<String> {
         let read = || {
             let text = self.source.text(&format!("{PCI_DEVICES}/{address}/uevent"))?;

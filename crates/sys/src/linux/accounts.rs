@@ -1,25 +1,25 @@
-//! What the kernel accounts for each thread of any process of one's own: /proc/PID/task/TID/schedstat and status.
+//! Kernel accounting for each thread of one's own processes: /proc/PID/task/TID/schedstat and status.
 
 use std::fs;
 
 pub use crate::values::account::Account;
 
 impl Account {
-    /// Those of a thread; nothing where it has ended, and zeros for what this kernel does not account for.
+    /// Reads the account of a thread. `None` if it has ended; zeros for facts that this kernel does not account for.
     pub fn of(process: u32, thread: u32) -> Option<Self> {
         let read = |file: &str| fs::read_to_string(format!("/proc/{process}/task/{thread}/{file}"));
         let status = read("status").ok()?;
-        // Absent without CONFIG_SCHED_INFO.
+        // Missing without CONFIG_SCHED_INFO.
         Some(Self::parse(&read("schedstat").unwrap_or_default(), &status))
     }
 
-    /// The time on cpus and the time waited, in nanoseconds, of a schedstat alone; nothing where the file is empty or another.
+    /// Parses the time on cpus and the time waited, in nanoseconds, of a schedstat; `None` if the text is empty or malformed.
     pub(super) fn times_in(schedstat: &str) -> Option<(u64, u64)> {
         let mut words = schedstat.split_whitespace().map(|word| word.parse().ok());
         Some((words.next()??, words.next()??))
     }
 
-    /// Reads both files (Documentation/scheduler/sched-stats.rst, "/proc/<pid>/schedstat"; proc_pid_status(5)).
+    /// Parses both files (Documentation/scheduler/sched-stats.rst, "/proc/<pid>/schedstat"; proc_pid_status(5)).
     pub fn parse(schedstat: &str, status: &str) -> Self {
         let (on_cpu_ns, waited_ns) = Self::times_in(schedstat).unwrap_or_default();
         let line = |name: &str| {
@@ -35,7 +35,7 @@ impl Account {
     }
 }
 
-/// Whether this kernel accounts for the time that threads wait for a cpu (CONFIG_SCHED_INFO).
+/// Returns true if this kernel accounts for the time that threads wait for a cpu (CONFIG_SCHED_INFO).
 pub fn has_waiting_time() -> bool {
     fs::exists("/proc/self/schedstat").unwrap_or(false)
 }

@@ -1,4 +1,4 @@
-//! On which cpus a thread may run, and on which it does; masks of any width.
+//! Affinity of threads: allowed cpus and the present cpu; masks of any width.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use corewise_machine::CpuSet;
 use crate::values::affinity as values;
 pub use crate::values::affinity::OwnMask;
 
-/// No kernel has wider masks, in words of 64 cpus.
+/// Width that no kernel's masks exceed, in words of 64 cpus.
 const WIDEST_WORDS: usize = 1 << 16;
 
-/// Restricts the calling thread to a set of cpus: sched_setaffinity(2), called directly because the C library's
-/// `cpu_set_t` ends at 1,024 cpus.
+/// Restricts the calling thread to a set of cpus: sched_setaffinity(2), called directly because the C library's `cpu_set_t` ends at 1,024
+/// cpus.
 ///
 /// # Errors
-/// When none of the cpus is online and in this process's cpuset, an error that says so.
+/// If none of the cpus is online and in this process's cpuset, an error that says so.
 pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
     set(0, cpus)
 }
@@ -22,7 +22,7 @@ pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
 /// Restricts a thread, by its number, to a set of cpus; 0 is the calling thread.
 ///
 /// # Errors
-/// As [`set_current`]; and when there is no such thread, or it is another user's.
+/// As [`set_current`], and if there is no such thread or it is another user's.
 pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.words();
     let size = std::mem::size_of_val(words.as_slice());
@@ -32,25 +32,25 @@ pub fn set(thread: u32, cpus: &CpuSet) -> io::Result<()> {
         return Ok(());
     }
     let error = io::Error::last_os_error();
-    // EINVAL says that none of them is both online and in the cpuset.
+    // EINVAL: none of the cpus is both online and in the cpuset.
     if error.raw_os_error() == Some(libc::EINVAL) {
         return Err(io::Error::new(error.kind(), format!("cpu {cpus} is offline, or not allowed for this process")));
     }
     Err(error)
 }
 
-/// The cpus that the calling thread may run on: sched_getaffinity(2).
+/// Returns the cpus that the calling thread may run on: sched_getaffinity(2).
 ///
 /// # Errors
-/// What the kernel says; none is known for the calling thread.
+/// The kernel's error; none is known for the calling thread.
 pub fn current() -> io::Result<CpuSet> {
     of(0)
 }
 
-/// The cpus that a thread may run on, by its number; 0 is the calling thread.
+/// Returns the cpus that a thread may run on, by its number; 0 is the calling thread.
 ///
 /// # Errors
-/// When there is no such thread.
+/// If there is no such thread.
 pub fn of(thread: u32) -> io::Result<CpuSet> {
     // EINVAL: the kernel's masks are wider than the buffer.
     let is_too_narrow = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
@@ -68,25 +68,25 @@ fn filled(thread: u32, words: &mut [u64]) -> io::Result<CpuSet> {
     Ok(CpuSet::from_words(&words[..bytes.div_ceil(8)]))
 }
 
-/// Whether an error of [`set`] or [`of`] says that the thread has ended.
+/// Returns true if an error of [`set`] or [`of`] means that the thread has ended.
 pub fn has_ended(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// The threads that lose cpus of their own where a mask is set by this number: none, since it is one thread's.
+/// Returns the threads that lose masks of their own when a mask is set by this number: none, since it sets one thread's.
 pub fn own_masks(_thread: u32) -> Vec<OwnMask> {
     Vec::new()
 }
 
-/// Who may place processes that are not this user's.
+/// Users that may place other users' processes.
 pub const WHO_PLACES_OTHERS: &str = "only root, or who has CAP_SYS_NICE,";
 
-/// The command that gives a process other cpus, with all its threads: taskset(1).
+/// Returns the command that gives a process other cpus, with all its threads: taskset(1).
 pub fn by_hand(process: u32, cpus: &CpuSet) -> String {
     format!("taskset -apc {cpus} {process}")
 }
 
-/// The cpu that the calling thread runs on at this moment: getcpu(2).
+/// Returns the cpu that the calling thread runs on at this moment: getcpu(2).
 pub fn running_on() -> Option<u32> {
     // SAFETY: takes no arguments and touches no memory of ours.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
@@ -95,7 +95,7 @@ pub fn running_on() -> Option<u32> {
 /// Restricts the calling thread to one cpu and checks that it runs there.
 ///
 /// # Errors
-/// The kernel's refusal, or an error that says where the thread runs instead.
+/// The kernel's refusal, or an error with the cpu on which the thread runs instead.
 pub fn pin_current(cpu: u32) -> io::Result<()> {
     set_current(&CpuSet::of(cpu))?;
     check_pinned(cpu)
@@ -104,7 +104,7 @@ pub fn pin_current(cpu: u32) -> io::Result<()> {
 /// Checks that the calling thread is still restricted to one cpu and runs there.
 ///
 /// # Errors
-/// An error that says where the thread may run, or runs, instead.
+/// An error with the cpus that the thread may use, or the cpu on which it runs, instead.
 pub fn check_pinned(cpu: u32) -> io::Result<()> {
     values::check_pinned(cpu, &current()?, running_on())
 }

@@ -1,7 +1,8 @@
-//! Who sets whose affinity: the tracepoint sys_enter_sched_setaffinity, with those of tasks that are made, execute and end.
+//! Events of affinity changes with their authors: the tracepoint sys_enter_sched_setaffinity, and the tracepoints of tasks forked, executed
+//! and ended.
 //!
-//! Programs that set masks often end at once (taskset). What they were is known from the events of their start, and their session from
-//! their parent's, which they share unless they made their own. Nothing is recorded of a mask that a control group changes.
+//! Programs that set masks often end at once (taskset). Their names come from the events of their start. Their session is their parent's,
+//! which they share unless they made their own. Masks that a control group changes leave no event.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -16,27 +17,27 @@ use super::thread::own_number;
 pub use crate::values::affinity_events::{AffinityEvent, Author};
 
 const INTERESTS: [Interest; 2] = [Interest::Affinities, Interest::Tasks];
-/// The room of all cpus' events between two looks, in bytes, and the room of one cpu: from some forty to some three hundred events. 512 cpus
+/// Buffer of all cpus' events between two reads, in bytes, and the limits for one cpu: some forty to some three hundred events. 512 cpus
 /// take 6 MiB, with a page each for the kernel's part.
 const ALL_BUFFERS_BYTES: usize = 4 << 20;
 const SMALLEST_BUFFER_BYTES: usize = 8 << 10;
 const LARGEST_BUFFER_BYTES: usize = 64 << 10;
-/// So many tasks that ended are remembered.
+/// Maximum number of ended tasks that are remembered.
 const MOST_ENDED: usize = 4_096;
 
-/// The way to these events that is open to this process.
+/// Access to these events for this process.
 #[derive(Debug)]
 pub struct AffinityEvents(Recorder);
 
 impl AffinityEvents {
-    /// Opens the tracepoints by perf, or by ftrace where perf is refused.
+    /// Opens the tracepoints by perf, or by ftrace if perf is refused.
     ///
     /// # Errors
-    /// The gap that says why neither is to be had. Who must know then looks at the masks of its threads, and the author stays unknown.
+    /// The gap that says why neither is available. The caller can then read its threads' masks instead; the author stays unknown.
     pub fn open() -> Result<Self, Gap> {
         let what = "who sets whose affinity";
         if !sees_all_numbers() {
-            // The kernel reports the numbers that tasks have everywhere.
+            // The kernel's events have the task numbers of the initial namespace.
             return Err(Gap::new(what, "processes have numbers of their own in this container"));
         }
         let named = |gap: Gap| Gap { what: what.to_owned(), ..gap };
@@ -47,10 +48,10 @@ impl AffinityEvents {
         }
     }
 
-    /// Begins to watch, on all cpus that are online now.
+    /// Starts watching, on all cpus that are online now.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn watch(&self) -> io::Result<AffinityWatch<'_>> {
         let enabled = self.0.enable(&INTERESTS)?;
         let online = cpuset::online();
@@ -60,7 +61,7 @@ impl AffinityEvents {
     }
 }
 
-/// What each of so many cpus has: perf takes powers of two alone.
+/// Returns the buffer of one of `cpus` cpus, in bytes; perf takes only powers of two.
 fn buffer_bytes(cpus: usize) -> usize {
     let share = ALL_BUFFERS_BYTES / cpus.max(1).next_power_of_two();
     share.clamp(SMALLEST_BUFFER_BYTES, LARGEST_BUFFER_BYTES)
@@ -75,9 +76,9 @@ pub struct AffinityWatch<'a> {
 }
 
 impl AffinityWatch<'_> {
-    /// Appends the events so far about wanted threads, except for what the calling thread asked for, in the order of their times; how many
-    /// events had no room, of others and of tasks too. Authors are looked up now: the sooner, the more of them still live. Where events
-    /// were lost, the tasks before are forgotten: a number may be another's now.
+    /// Appends the collected events about wanted threads, in order of time, except for requests of the calling thread. Returns the number
+    /// of lost events, including other tasks' events. Authors are looked up now: the sooner, the more of them still live. If events were
+    /// lost, earlier tasks are forgotten, since their numbers may have been reused.
     pub fn drain(&mut self, is_wanted: impl Fn(u32) -> bool, into: &mut Vec<AffinityEvent>) -> u64 {
         let mut events = Vec::new();
         let lost = self.streams.iter_mut().map(|stream| stream.drain_now(&mut events).lost).sum();
@@ -85,7 +86,7 @@ impl AffinityWatch<'_> {
             self.tasks = Tasks::default();
         }
         events.sort_by_key(|event| event.at_ns);
-        // What the caller sets is no news to it, and to look it up would take more time than to set it.
+        // The caller knows the masks that it sets, and looking it up would take more time than setting them.
         let own = own_number();
         events.retain(|event| event.task != own || !matches!(event.what, What::AffinityAsked { .. }));
         into.extend(events.into_iter().filter_map(|event| self.tasks.take(event, &is_wanted, living)));
@@ -93,14 +94,14 @@ impl AffinityWatch<'_> {
     }
 }
 
-/// A task that lives: its process, name and session.
+/// Returns the process, name and session of a live task.
 fn living(task: u32) -> Option<Author> {
     let stat = Stat::of(task).ok()?.filter(|stat| !stat.has_ended)?;
     let process = process_of(task).ok()??;
     Some(Author { process, name: stat.name, session: Some((stat.session, stat.has_terminal)) })
 }
 
-/// Tasks that were started while it was watched, until a while after their end.
+/// Tasks started while watching; kept until a while after their end.
 #[derive(Debug, Default)]
 struct Tasks {
     started: HashMap<u32, Started>,
@@ -114,7 +115,7 @@ struct Started {
 }
 
 impl Tasks {
-    /// What a request means, of the events in their order. A number is another task's after it was made anew.
+    /// Processes the next event in order of time; returns a request with its author. After a fork a number means the new task.
     fn take(
         &mut self,
         event: Event,
@@ -150,7 +151,7 @@ impl Tasks {
     fn author(&self, task: u32, living: impl Fn(u32) -> Option<Author>) -> Option<Author> {
         living(task).or_else(|| {
             let started = self.started.get(&task)?;
-            // Their ancestors may have ended too.
+            // Its ancestors may have ended too.
             let parents = std::iter::successors(Some(started.parent), |parent| Some(self.started.get(parent)?.parent));
             let session = parents.take(16).find_map(&living).and_then(|parent| parent.session);
             Some(Author { process: task, name: started.name.clone(), session })

@@ -1,4 +1,4 @@
-//! Sleeping until a word changes, and waking who sleeps so, within one process: futex(2).
+//! Sleeping until a word changes, and waking the sleepers, within one process: futex(2).
 
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 pub use crate::values::thread::Waited;
 
-/// Sleeps while the word has the expected value, until somebody calls [`wake`], a signal comes, or the time is over. Look at the word
-/// afterwards: being woken does not mean that it changed.
+/// Sleeps while the word has the expected value, until [`wake`] is called, a signal comes, or the time is over. Check the word afterwards:
+/// being woken does not mean that it changed.
 ///
 /// # Errors
-/// ENOSYS where futex(2) is refused.
+/// ENOSYS if futex(2) is refused.
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<Waited> {
     let time = libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
@@ -31,7 +31,7 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<Wa
     }
 }
 
-/// Wakes one thread that sleeps in [`wait`] on this word; whether there was one.
+/// Wakes one thread that sleeps in [`wait`] on this word. Returns true if there was one.
 pub fn wake(word: &AtomicU32) -> bool {
     // SAFETY: the kernel uses the address as a name, and wakes at most one thread.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1) > 0 }

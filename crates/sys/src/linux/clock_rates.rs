@@ -1,11 +1,11 @@
-//! The clock of each cpu as cpufreq reports it: /sys/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq.
+//! Clock rate of each cpu as cpufreq reports it: /sys/devices/system/cpu/cpuN/cpufreq/scaling_cur_freq.
 
 use std::path::{Path, PathBuf};
 
-/// So many cpus are asked at a time: each is a file of its own, and the kernel may have to ask the cpu.
+/// Number of cpus read at a time: each is a file of its own, and the kernel may have to ask the cpu.
 const AT_A_TIME: u32 = 16;
 
-/// A reader that asks a few cpus each time.
+/// A reader that reads a few cpus each time.
 #[derive(Debug)]
 pub struct ClockRates {
     folder: PathBuf,
@@ -15,18 +15,18 @@ pub struct ClockRates {
 }
 
 impl ClockRates {
-    /// Of this machine.
+    /// Reads this machine.
     pub fn new() -> Self {
         Self::in_root(Path::new("/"))
     }
 
-    /// Of another machine, whose files lie in a folder as they do in its root.
+    /// Reads another machine's files, which lie in a folder as they do in its root.
     pub fn in_root(root: &Path) -> Self {
         let folder = root.join("sys/devices/system/cpu");
         Self { mhz: Vec::new(), next: 0, is_there: folder.join("cpufreq").exists(), folder }
     }
 
-    /// The clocks in MHz, by the numbers of the cpus, of which there are so many; nothing where none is reported.
+    /// Returns the clock rates in MHz of cpus 0 to `cpus` - 1; `None` if not reported.
     pub fn read(&mut self, cpus: usize) -> &[Option<u32>] {
         self.mhz.resize(cpus, None);
         let cpus = if self.is_there { cpus as u32 } else { 0 };

@@ -1,4 +1,4 @@
-//! Hardware cycle counters of the calling thread, where the kernel and the machine give them.
+//! Hardware cycle counters of the calling thread, if the kernel and the machine provide them.
 
 use corewise_machine::Gap;
 use perf_event::events::Hardware;
@@ -7,12 +7,12 @@ use perf_event::events::Hardware;
 #[derive(Debug)]
 pub struct CycleCounter {
     counter: perf_event::Counter,
-    /// Whether cycles in the kernel (interrupts among them) are counted too.
+    /// True if cycles in the kernel (including interrupts) are counted too.
     pub counts_kernel: bool,
 }
 
 impl CycleCounter {
-    /// A running counter: kernel included where this user may, else user mode only.
+    /// Starts a counter: with the kernel's cycles if this user may, else for user mode only.
     ///
     /// # Errors
     /// The gap that says why there is none, and what would change that.
@@ -27,7 +27,7 @@ impl CycleCounter {
         open(true).or_else(|_| open(false)).map_err(|error| gap(&error))
     }
 
-    /// The cycles counted so far, scaled up where the counter had to share its hardware.
+    /// Returns the counted cycles, scaled up if the counter had to share its hardware.
     pub fn cycles(&mut self) -> Option<f64> {
         let data = self.counter.read_full().ok()?;
         let count = data.count() as f64;

@@ -1,4 +1,4 @@
-//! What the kernel has counted for every cpu, read at one moment.
+//! The kernel's counts for every cpu, read at one moment.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,24 +11,24 @@ use crate::interrupts::Interrupts;
 use crate::values::counts::busy_share;
 pub use crate::values::counts::{Happened, Kind};
 
-/// What helps where a file of counts cannot be read.
+/// Advice if a file of counts cannot be read.
 const CURE: &str = "run on a system with the kernel's own /proc (many sandboxes hide it), or as a user who may read it";
 
-/// The texts of /proc/interrupts, /proc/softirqs and /proc/stat at one moment; absent where they could not be read.
+/// The texts of /proc/interrupts, /proc/softirqs and /proc/stat at one moment; `None` if they could not be read.
 ///
-/// They are kept as texts, since taking them apart takes longer than reading them and can wait until nothing is timed.
+/// They are kept as texts, since parsing takes longer than reading and can wait until no measurement runs.
 #[derive(Clone, Debug)]
 pub struct KernelCounts {
     interrupts: Option<String>,
     softirqs: Option<String>,
     stat: Option<String>,
     at: Instant,
-    /// How long the reading took.
+    /// Duration of the reading.
     pub reading: Duration,
 }
 
 impl KernelCounts {
-    /// The running kernel's counts now.
+    /// Reads the running kernel's counts now.
     pub fn now() -> Self {
         let read = |path| std::fs::read_to_string(path).ok();
         let began = Instant::now();
@@ -38,12 +38,12 @@ impl KernelCounts {
         Self { interrupts, softirqs, stat: read("/proc/stat"), at: began + reading / 2, reading }
     }
 
-    /// What happened on a cpu since an earlier moment.
+    /// Returns the events on a cpu since an earlier moment.
     pub fn since(&self, earlier: &Self, cpu: u32) -> Happened {
         self.since_on(earlier, std::iter::once(cpu)).pop().unwrap_or_default()
     }
 
-    /// What happened on each of several cpus since an earlier moment; the texts are taken apart once.
+    /// Returns the events on each of several cpus since an earlier moment; the texts are parsed once.
     pub fn since_on(&self, earlier: &Self, cpus: impl Iterator<Item = u32>) -> Vec<Happened> {
         let elapsed_s = self.at.saturating_duration_since(earlier.at).as_secs_f64();
         let parsed = |text: &Option<String>| text.as_ref().map(|text| Interrupts::parse(text));
@@ -68,15 +68,15 @@ impl KernelCounts {
         .collect()
     }
 
-    /// The share of all cpus' time that programs used since an earlier moment, `own` seconds of it left out; between 0
-    /// and 1. Cpus that were not online at both moments do not count.
+    /// Returns the share of all cpus' time that programs used since an earlier moment, without `own` seconds of it; between 0 and 1. Cpus
+    /// that were not online at both moments do not count.
     pub fn busy_since(&self, earlier: &Self, own: Duration) -> Option<f64> {
         let (now, then) = (stat::parse(self.stat.as_ref()?), stat::parse(earlier.stat.as_ref()?));
         let busy_s = now.iter().filter_map(|(cpu, time)| Some(time.busy_s - then.get(cpu)?.busy_s));
         busy_share(busy_s, self.at.saturating_duration_since(earlier.at), own)
     }
 
-    /// Why something is not counted here; absent where it is.
+    /// Returns why a kind is not counted here; `None` if it is counted.
     pub fn gap(&self, kind: Kind) -> Option<Gap> {
         let has_cpus =
             |text: &Option<String>| text.as_ref().is_some_and(|text| !Interrupts::parse(text).cpus.is_empty());
@@ -89,17 +89,17 @@ impl KernelCounts {
     }
 }
 
-/// What hypervisors have stolen from every cpu, read at one moment: /proc/stat alone, for short visits.
+/// Time that hypervisors have stolen from every cpu, read at one moment: /proc/stat alone, for short visits.
 #[derive(Clone, Debug)]
 pub struct StolenTime(String);
 
 impl StolenTime {
-    /// The running kernel's count now; absent where it cannot be read.
+    /// Reads the running kernel's count now; `None` if it cannot be read.
     pub fn now() -> Option<Self> {
         std::fs::read_to_string("/proc/stat").ok().map(Self)
     }
 
-    /// Whether anything was stolen from one of some cpus since an earlier moment; the kernel counts in steps of 10 ms.
+    /// Returns true if time was stolen from one of some cpus since an earlier moment; the kernel counts in steps of 10 ms.
     pub fn grew_since(&self, earlier: &Self, cpus: [u32; 2]) -> bool {
         let (now, then) = (stat::parse(&self.0), stat::parse(&earlier.0));
         let of = |times: &BTreeMap<u32, stat::CpuTime>, cpu| times.get(&cpu).map(|time| time.stolen_s);

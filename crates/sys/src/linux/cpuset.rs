@@ -1,4 +1,4 @@
-//! The cpus that are online, and those that the cpuset lets this process use, whatever affinity mask it inherited.
+//! The online cpus, and the cpus that the cpuset lets this process use, whatever affinity mask it inherited.
 
 use std::io;
 use std::path::Path;
@@ -7,28 +7,28 @@ use corewise_machine::CpuSet;
 
 use super::affinity;
 
-/// Linux is built for at most so many cpus; it passes over the rest of a wider mask.
+/// Maximum number of cpus that Linux is built for; it ignores the rest of a wider mask.
 const WIDEST: u32 = 8_192;
-/// Where the hierarchies with the controller cpuset are mounted, version 2 and 1, and which file has what a group really gets.
+/// Mount points of the hierarchies with the controller cpuset, version 2 and 1, and the file with a group's effective cpus.
 const EFFECTIVE: [(&str, &str); 2] =
     [("/sys/fs/cgroup", "cpuset.cpus.effective"), ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus")];
 
-/// The cpus that are online; empty where the kernel does not report them.
+/// Returns the online cpus; empty if the kernel does not report them.
 pub fn online() -> CpuSet {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     CpuSet::parse_list(text.trim()).unwrap_or_default()
 }
 
-/// Every cpu that there may ever be: a thread that asks for all gets what its cpuset has, also when that grows.
+/// Returns every possible cpu. A thread that asks for all gets its cpuset's, also after the cpuset grows.
 pub fn every() -> CpuSet {
     CpuSet::first(WIDEST)
 }
 
-/// The cpus that this process may use: a thread of its own asks for every cpu, and the kernel cuts that to the cpuset and to
-/// what is online (sched_setaffinity(2)). The mask of the calling thread stays as it is.
+/// Returns the cpus that this process may use. A new thread asks for every cpu, and the kernel cuts that to the online cpus of the cpuset
+/// (sched_setaffinity(2)). The mask of the calling thread stays as it is.
 ///
 /// # Errors
-/// What the kernel or the start of a thread says.
+/// Errors of the kernel, or of starting a thread.
 pub fn reachable() -> io::Result<CpuSet> {
     let ask = || {
         affinity::set_current(&every())?;
@@ -38,8 +38,8 @@ pub fn reachable() -> io::Result<CpuSet> {
     answer.unwrap_or_else(|_| Err(io::Error::other("the thread that requested every cpu ended without an answer")))
 }
 
-/// The cpus that the cpuset of a process has and that are online: cpuset(7), `cpuset.cpus.effective` of its group or of the nearest above
-/// that has the controller. All that are online where none has.
+/// Returns the online cpus of a process's cpuset: cpuset(7), `cpuset.cpus.effective` of its group or of the nearest above with the
+/// controller. All online cpus if no group has it.
 pub fn of(process: u32) -> CpuSet {
     let group = std::fs::read_to_string(format!("/proc/{process}/cpuset")).unwrap_or_default();
     let effective = |(root, file): (&str, &str)| {

@@ -10,13 +10,13 @@ use std::process::Command;
 /// Makes a command write itself into a group's `cgroup.procs`, opened for writing, before its first instruction.
 ///
 /// # Errors
-/// When there are no file numbers left.
+/// If no file descriptor is left.
 pub fn enter_first(command: &mut Command, entrance: File) -> io::Result<Entry> {
     let (refused, told) = UnixDatagram::pair()?;
     refused.set_nonblocking(true)?;
     let go_in = move || {
         enter(entrance.as_fd()).inspect_err(|error| {
-            // Where even this fails, the error looks like one of the command.
+            // If even this fails, the error looks like one of the command.
             let _ = told.send(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
         })
     };
@@ -26,19 +26,19 @@ pub fn enter_first(command: &mut Command, entrance: File) -> io::Result<Entry> {
     Ok(Entry(refused))
 }
 
-/// How a command fared that was to enter a group.
+/// Result of making a command enter a group.
 #[derive(Debug)]
 pub struct Entry(UnixDatagram);
 
 impl Entry {
-    /// Why the command that could not be started could not enter, where it was that.
+    /// Returns why a command that did not start could not enter; `None` if it failed for another reason.
     pub fn refusal(&self) -> Option<io::Error> {
         let mut code = [0; 4];
         (self.0.recv(&mut code).ok()? == code.len()).then(|| io::Error::from_raw_os_error(i32::from_ne_bytes(code)))
     }
 }
 
-/// Moves the calling process into the group whose entrance this is; safe between fork and exec.
+/// Moves the calling process into the group of this `cgroup.procs`; safe between fork and exec.
 fn enter(entrance: BorrowedFd<'_>) -> io::Result<()> {
     // "0" means the process that writes.
     let zero = b"0";

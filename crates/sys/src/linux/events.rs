@@ -1,8 +1,8 @@
-//! What the kernel tells of cpus, subscribed to by interest: decoded tracepoints from perf's rings, or from an instance of ftrace.
+//! Kernel events of cpus, subscribed to by interest: decoded tracepoints from perf's rings, or from an instance of ftrace.
 //!
 //! A [`Recorder`] is opened once. While it is [enabled](Recorder::enable) the kernel's tracepoints are live, which changes code that all
-//! cpus run; a [`Stream`] collects the events of one cpu until it is drained. Nothing wakes anybody: buffers are read afterwards, and
-//! what had no room in them is counted.
+//! cpus run. A [`Stream`] collects the events of one cpu until it is drained. Nothing is woken: buffers are read afterwards, and events
+//! that had no room are counted.
 
 mod decode;
 mod format;
@@ -24,12 +24,12 @@ use decode::Catalogue;
 use ftrace::Instance;
 pub use tracefs::Tracefs;
 
-/// The way to the kernel's events that is open to this process.
+/// Access to the kernel's events for this process.
 #[derive(Debug)]
 pub struct Recorder {
     catalogue: Catalogue,
     way: Way,
-    /// What this kernel lacks of what was asked for.
+    /// Requested tracepoints that this kernel lacks.
     pub gaps: Vec<Gap>,
 }
 
@@ -41,15 +41,15 @@ enum Way {
 }
 
 impl Recorder {
-    /// Opens the tracepoints of the preferred source, or where these are refused those of the other. `groups` are the interests that
-    /// are collected together on a cpu.
+    /// Opens the tracepoints of the preferred source, or of the other if these are refused. `groups` are the interests that are collected
+    /// together on a cpu.
     ///
     /// perf records only on the cpus of its streams, and knows this process's own numbers of tasks. A record of ftrace takes less time.
-    /// ftrace's instances are removed with this value; what could not be removed because this process was killed, the next corewise
-    /// removes, or [`remove_left_instance`].
+    /// ftrace's instances are removed with this value. If this process is killed, the next corewise or [`remove_left_instance`] removes
+    /// them.
     ///
     /// # Errors
-    /// The gap that says why neither is to be had, and what would change that.
+    /// The gap that says why neither is available, and what would change that.
     pub fn open(preferred: EventSource, groups: &[&[Interest]]) -> Result<Self, Gap> {
         let tracefs = Arc::new(prepared()?);
         let interests = groups.concat();
@@ -67,7 +67,7 @@ impl Recorder {
         Ok(Self { way: way?, catalogue, gaps })
     }
 
-    /// Which way it is.
+    /// Returns the source in use.
     pub const fn event_source(&self) -> EventSource {
         match self.way {
             Way::Perf => EventSource::Perf,
@@ -75,24 +75,24 @@ impl Recorder {
         }
     }
 
-    /// Makes the tracepoints live until the result is dropped. Both change code under all cpus, which stalls these for some
-    /// microseconds a few times; what is measured in the first 100 ms is not as it would be.
+    /// Makes the tracepoints live until the result is dropped. Both steps change code under all cpus, which stalls them for some
+    /// microseconds a few times; measurements in the first 100 ms are distorted.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn enable(&self, interests: &[Interest]) -> io::Result<Enabled<'_>> {
         let held = match &self.way {
             Way::Perf => Some(perf::Held::new(&self.catalogue, interests)?),
             Way::Ftrace(_) => None,
         };
-        // What was turned on before an error is turned off again with this value.
+        // Dropping this value on an error turns the tracepoints off again.
         let enabled = Enabled { recorder: self, _held: held };
         enabled.instances().iter().try_for_each(|instance| instance.turn(true))?;
         Ok(enabled)
     }
 }
 
-/// The way to the tracepoints, without what killed corewises left there.
+/// Opens the tracepoints' file system and removes the instances of killed corewises.
 fn prepared() -> Result<Tracefs, Gap> {
     same_clock()?;
     let tracefs = Tracefs::open()?;
@@ -100,7 +100,7 @@ fn prepared() -> Result<Tracefs, Gap> {
     Ok(tracefs)
 }
 
-/// In a time namespace with an offset this process reads another clock than the one that events are stamped with: time_namespaces(7).
+/// Checks that events and this process share a clock. A time namespace may have an offset: time_namespaces(7).
 fn same_clock() -> Result<(), Gap> {
     let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
     let is_none = |line: &str| line.split_whitespace().skip(1).all(|number| number.trim_matches('0').is_empty());
@@ -119,11 +119,11 @@ pub struct Enabled<'a> {
 }
 
 impl<'a> Enabled<'a> {
-    /// Begins to collect the events of one cpu that serve some interests, in a buffer of about so many bytes (less where this
-    /// user may not lock so much memory). To be called on that cpu, where it interrupts no other.
+    /// Starts to collect the events of one cpu that serve some interests, in a buffer of about `buffer_bytes` (less if this user may not
+    /// lock as much memory). Call it on that cpu, so that it interrupts no other.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn stream(&self, cpu: u32, interests: &[Interest], buffer_bytes: usize) -> io::Result<Stream<'a>> {
         let recorder: &'a Recorder = self.recorder;
         let catalogue = &recorder.catalogue;
@@ -167,8 +167,8 @@ enum Ring {
 }
 
 impl Stream<'_> {
-    /// Appends the events so far, in the order in which they were recorded. After a full buffer it waits a little for the kernel to
-    /// tell how many had no room.
+    /// Appends the collected events, in recorded order. After a full buffer it waits a little for the kernel to report the number of lost
+    /// events.
     pub fn drain(&mut self, into: &mut Vec<Event>) -> Drained {
         match &mut self.ring {
             Ring::Perf(ring) => ring.drain(self.catalogue, into),
@@ -176,7 +176,7 @@ impl Stream<'_> {
         }
     }
 
-    /// The same without waiting: what had no room is told by a later drain.
+    /// As [`Self::drain`] without waiting: a later drain reports the lost events.
     pub fn drain_now(&mut self, into: &mut Vec<Event>) -> Drained {
         match &mut self.ring {
             Ring::Perf(ring) => ring.drain_now(self.catalogue, into),
@@ -185,12 +185,12 @@ impl Stream<'_> {
     }
 }
 
-/// The instances of ftrace that killed corewises left; none where tracefs may not be read.
+/// Returns the instances of ftrace that killed corewises left; none if tracefs may not be read.
 pub fn left_instances() -> Vec<String> {
     Tracefs::open().map_or_else(|_| Vec::new(), |tracefs| ftrace::left(&tracefs).collect())
 }
 
-/// Whose instance of ftrace it is, by its name.
+/// Returns the process that made an instance of ftrace, by the instance's name.
 pub fn owner_of_instance(name: &str) -> Option<Process> {
     ftrace::Owner::of(name).map(|owner| owner.process)
 }
@@ -198,7 +198,7 @@ pub fn owner_of_instance(name: &str) -> Option<Process> {
 /// Removes one of [`left_instances`].
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn remove_left_instance(name: &str) -> io::Result<()> {
     let tracefs = Tracefs::open().map_err(|gap| io::Error::other(gap.why))?;
     ftrace::remove(&tracefs, name)

@@ -1,5 +1,4 @@
-//! Runs a command as a trial: on its cpus, timed from its first instruction to the end of its last process, watched and
-//! counted.
+//! Runs a command as a trial: on its cpus, timed from its first instruction to the end of its last process, watched and counted.
 
 mod counted;
 mod looks;
@@ -30,26 +29,26 @@ use supervisor::Supervisor;
 use tree::{Ended, Tree};
 use visits::Visits;
 
-/// Who wakes up so much later than was asked for was stopped meanwhile, as with Ctrl-Z.
+/// A wake-up later than requested by this much means that this process was stopped meanwhile, as with Ctrl-Z.
 const HELD: Duration = Duration::from_millis(250);
-/// Looking at many threads keeps this thread waiting for less than this.
+/// Upper limit on the time that reading many threads blocks this thread.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
 impl Execution<'_> {
     /// Runs the command and waits for its end. It has no input, and a process group of its own. Its output is read in bulk as it comes, and
     /// `receive` gets the bytes, cut anywhere.
     ///
-    /// The command's processes are those below a process of its own, its supervisor, which sleeps while the command runs; other children of
-    /// this process are left alone. Should this process end, however it ends, all of the command's are killed, but those that took the
-    /// rights of another user (set-uid).
+    /// The command's processes are those below a process of its own, its supervisor, which sleeps while the command runs. Other children of
+    /// this process are left alone. If this process ends, however it ends, all of the command's processes are killed, except for set-uid
+    /// programs of other users.
     ///
     /// # Errors
-    /// When it cannot be started; when the kernel refuses the cpus.
+    /// If it cannot be started, or the kernel refuses the cpus.
     pub fn run(&self, receive: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
         if self.at_full_speed {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
-        // Ended children are forgotten, their status with them, where SIGCHLD is ignored.
+        // If SIGCHLD is ignored, the kernel discards ended children with their status.
         ignore(libc::SIGCHLD, false);
         let looks = Looks::new(self.cpus)?;
         let mut counters = Counters::prepare();
@@ -69,7 +68,7 @@ impl Execution<'_> {
             computed: thread_cpu_time(),
             was_held: false,
         };
-        // From the child's first instruction to here.
+        // The time from the child's first instruction to here.
         running.notice(Pace::RAREST + HELD);
         let probe = self.clock.filter(|_| !counters.count_cycles());
         let (ended, estimated_gigahertz) =
@@ -95,7 +94,7 @@ impl Execution<'_> {
         })
     }
 
-    /// Starts the command on its cpus, below a supervisor that stays on those of the calling thread.
+    /// Starts the command on its cpus, below a supervisor that stays on the calling thread's.
     fn spawn(&self, start: &SharedTime, output: io::PipeWriter) -> io::Result<Supervisor> {
         let command = self.command(output)?;
         self.cpus.map_or(Ok(()), check)?;
@@ -109,7 +108,7 @@ impl Execution<'_> {
                 set_memory()?;
             }
             ignore(libc::SIGPIPE, pipe);
-            // Should the supervisor be killed alone.
+            // In case only the supervisor is killed.
             end_with(parent)?;
             time.write_now();
             Ok(())
@@ -118,10 +117,10 @@ impl Execution<'_> {
     }
 }
 
-/// Lets the calling process end with its parent: prctl(2), PR_SET_PDEATHSIG. Safe to call between fork(2) and execve(2).
+/// Makes the calling process end with its parent: prctl(2), PR_SET_PDEATHSIG. Safe to call between fork(2) and execve(2).
 ///
 /// # Errors
-/// When the parent has ended already: no signal will come.
+/// If the parent has ended already: no signal will come.
 fn end_with(parent: u32) -> io::Result<()> {
     // SAFETY: calls without memory.
     let is_there = unsafe {
@@ -131,11 +130,11 @@ fn end_with(parent: u32) -> io::Result<()> {
     if is_there { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
 }
 
-/// Checks that the kernel gives all of the cpus to the calling thread, which stays where it is.
+/// Checks that the kernel gives all of the cpus to the calling thread; restores its mask.
 fn check(cpus: &CpuSet) -> io::Result<()> {
     let before = affinity::current()?;
     let given = affinity::set_current(cpus).and_then(|()| affinity::current());
-    // On every path: whoever is started next must find what was there.
+    // On every path: the next child inherits this mask.
     affinity::set_current(&before)?;
     match given? {
         given if given == *cpus => Ok(()),
@@ -143,13 +142,12 @@ fn check(cpus: &CpuSet) -> io::Result<()> {
     }
 }
 
-/// A command that runs.
 struct Running {
     tree: Tree,
     output: Output,
     looks: Looks,
     began: Duration,
-    /// When this process was last known to run.
+    /// Time at which this process was last known to run.
     seen: Duration,
     /// The cpu time of the calling thread at that moment.
     computed: Duration,
@@ -157,7 +155,7 @@ struct Running {
 }
 
 impl Running {
-    /// Takes note that this process runs, and whether it was stopped: more than `longest` passed in which it did not compute. Returns the time.
+    /// Records that this process runs. It was stopped if more than `longest` passed without computing. Returns the time.
     fn notice(&mut self, longest: Duration) -> Duration {
         let (now, computed) = (now(), thread_cpu_time());
         let idle = now.saturating_sub(self.seen).saturating_sub(computed.saturating_sub(self.computed));
@@ -166,7 +164,7 @@ impl Running {
         now
     }
 
-    /// Waits for the end, reads what is written, and looks at the threads meanwhile.
+    /// Waits for the end, reads the output, and looks at the threads meanwhile.
     fn attend(&mut self, execution: &Execution<'_>, visits: &mut Visits, receive: &mut dyn FnMut(&[u8])) -> Ended {
         let deadline = execution.timeout.map(|timeout| self.began + timeout);
         let mut pace = Pace::new();
@@ -176,7 +174,7 @@ impl Running {
             let wait = next_look.min(deadline.unwrap_or(next_look)).saturating_sub(woken).min(Pace::RAREST);
             self.tree.wait(&self.output, wait);
             self.notice(Pace::RAREST + HELD);
-            // The end is looked for first: what was written may take time to read.
+            // The end is checked first: reading the output may take time.
             if let Some((end, at)) = self.tree.reap() {
                 let is_over = || execution.is_to_end() || deadline.is_some_and(|deadline| deadline <= now());
                 let patience = execution.patience.max(at.saturating_sub(self.began) / 10);

@@ -1,4 +1,4 @@
-//! Whose files are, who may use them, and what is no file.
+//! Ownership and permissions of files, and special files.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions, Permissions, TryLockError};
@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use super::process::effective_user;
 use crate::values::folder_handle::{FileIdentity, FoundFile};
 
-/// Makes a folder, and those above it, where they are missing, for this user alone.
+/// Makes a folder and its missing parents, for this user alone.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Takes the rights to a file of this user's away from everybody else.
+/// Removes all other users' permissions from a file of this user's.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn make_private(file: &Path) -> io::Result<()> {
     let open = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file)?;
     let metadata = open.metadata()?;
@@ -33,23 +33,22 @@ pub fn make_private(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Lets everybody read an open file of this user's, and nobody else write it.
+/// Lets every user read an open file of this user's, and only this user write it.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn make_readable(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o644))
 }
 
-/// Whether a path lies in what belongs to this user: all that is there of it is this user's or root's, links too, and the last of it this
-/// user's.
+/// Returns true if all existing parts of a path, including links, belong to this user or root, and the last one to this user.
 pub fn is_of_this_user(path: &Path) -> bool {
     let mut owners = path.ancestors().filter_map(|path| path.symlink_metadata().ok()).map(|found| found.uid());
     let user = effective_user();
     owners.next() == Some(user) && owners.all(|owner| owner == 0 || owner == user)
 }
 
-/// The home of the user whose rights this process has: passwd(5).
+/// Returns the home of this process's effective user: passwd(5).
 pub fn home_of_this_user() -> Option<PathBuf> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let of = |line: &str| {
@@ -59,15 +58,15 @@ pub fn home_of_this_user() -> Option<PathBuf> {
     users.lines().find_map(of).filter(|home| home.is_absolute() && is_of_this_user(home))
 }
 
-/// The folder in which programs of this system keep what is a user's; nothing where it follows from the environment's XDG folders and home.
+/// Returns the usual folder of user data on this system; `None` if it follows from the environment's XDG folders and home.
 pub fn usual_folder() -> Option<PathBuf> {
     None
 }
 
-/// Opens a file for reading; waits for nobody at the other end of a pipe, and follows a link in the path's last part only where asked to.
+/// Opens a file for reading. Does not wait for the other end of a pipe, and follows a link in the path's last part only if asked.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
     let follow = if follow { 0 } else { libc::O_NOFOLLOW };
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | follow).open(file).map_err(|error| {
@@ -79,11 +78,11 @@ pub fn open_to_read(file: &Path, follow: bool) -> io::Result<File> {
     })
 }
 
-/// Returns why others than this user and root may change an open file or folder, or `None` if they may not. A group may that has the number of
-/// its user: many systems give each user such a group, with nobody else in it.
+/// Returns why others than this user and root may change an open file or folder, or `None` if they may not. A group with its user's number
+/// may change it: many systems give each user such a group, without other members.
 ///
 /// # Errors
-/// If it cannot be looked at.
+/// If its metadata cannot be read.
 pub fn writers_of(file: &File) -> io::Result<Option<String>> {
     file.metadata().map(|metadata| others(&metadata))
 }
@@ -91,7 +90,7 @@ pub fn writers_of(file: &File) -> io::Result<Option<String>> {
 /// Returns the identity of an open file.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
     file.metadata().map(|found| FileIdentity { volume: found.dev(), number: found.ino() })
 }
@@ -99,7 +98,7 @@ pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
 /// Returns the identity of an open file, its kind, and the other users that may write it.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn look_at(file: &File) -> io::Result<FoundFile> {
     let metadata = file.metadata()?;
     Ok(FoundFile { identity: identity_of(file)?, writers: others(&metadata), metadata })
@@ -118,33 +117,33 @@ fn others(metadata: &Metadata) -> Option<String> {
     }
 }
 
-/// How to make a file or folder this user's alone, as a command.
+/// Returns the command that makes a file or folder this user's alone.
 pub fn how_to_make_private(path: &Path) -> String {
     format!("chmod go-w {}", path.display())
 }
 
-/// Locks a file for this process, unless another one has locked it; who reads or writes it is not kept from that.
+/// Locks a file for this process, unless another one has locked it. The lock does not prevent reading or writing.
 ///
 /// # Errors
-/// [`TryLockError::WouldBlock`] where another one has; otherwise what the kernel says.
+/// [`TryLockError::WouldBlock`] if another process has it; otherwise the kernel's error.
 pub fn try_lock(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
-/// Gives the lock of a file back.
+/// Releases the lock of a file.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn unlock(file: &File) -> io::Result<()> {
     file.unlock()
 }
 
-/// The folder of what is set up for all users of this system; nothing where there is none.
+/// Returns the folder of settings for all users of this system; `None` if there is none.
 pub fn system_settings() -> Option<PathBuf> {
     Some(PathBuf::from("/etc"))
 }
 
-/// Why a file or folder may hold what another user wrote; nothing where only this user may write there.
+/// Returns why another user may have written a file or in a folder; `None` if only this user may.
 pub(super) fn foreign(metadata: &Metadata) -> Option<String> {
     if metadata.uid() != effective_user() {
         return Some(format!("they belong to user {}; only that user's corewise can undo them", metadata.uid()));
@@ -152,17 +151,17 @@ pub(super) fn foreign(metadata: &Metadata) -> Option<String> {
     (metadata.mode() & 0o022 != 0).then(|| "other users may write there (chmod go-w)".to_owned())
 }
 
-/// Whether somebody may run a file.
+/// Returns true if a user may execute the file.
 pub fn is_executable(file: &Metadata) -> bool {
     file.is_file() && file.mode() & 0o111 != 0
 }
 
-/// Whether something is a device that hands out bytes, for ever perhaps.
+/// Returns true for a character device, which may deliver bytes without end.
 pub fn is_device(found: FileType) -> bool {
     found.is_char_device()
 }
 
-/// What something is that is neither a file nor a folder.
+/// Describes a file that is neither a regular file nor a folder.
 pub fn special(found: FileType) -> &'static str {
     if found.is_fifo() {
         "it is a named pipe"
@@ -175,12 +174,12 @@ pub fn special(found: FileType) -> &'static str {
     }
 }
 
-/// Whether the kernel itself refuses a value for one of its own files, and not the file's permissions.
+/// Returns true if the kernel itself refuses a value for one of its own files, rather than the file's permissions.
 pub fn is_refused_by_kernel(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::EIO))
 }
 
-/// The path of bytes that [`OsStr::as_encoded_bytes`](std::ffi::OsStr::as_encoded_bytes) gave.
+/// Returns the path of bytes from [`OsStr::as_encoded_bytes`](std::ffi::OsStr::as_encoded_bytes).
 pub fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(<OsStr as OsStrExt>::from_bytes(bytes))
 }

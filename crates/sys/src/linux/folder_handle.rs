@@ -1,4 +1,4 @@
-//! Folders that are opened once and then used by handle: nobody can put another one in their place meanwhile.
+//! Folders that are opened once and then used by handle, so that they cannot be replaced meanwhile.
 
 mod walk;
 
@@ -17,7 +17,7 @@ pub use crate::values::folder_handle::{FileIdentity, FileSharing, FolderError, F
 pub use walk::strangers_above;
 use walk::{PathWalk, check_owner, check_way};
 
-/// Of a file of the kernel's so much is read: the list of a group with a million processes.
+/// Maximum that is read of a kernel file: the list of a group with a million processes.
 const LARGEST_KERNEL_FILE_BYTES: u64 = 16 << 20;
 const PRIVATE_FOLDER: libc::mode_t = 0o700;
 const USUAL_FOLDER: libc::mode_t = 0o777;
@@ -31,24 +31,24 @@ pub struct ReachedFolder {
     pub name: OsString,
     /// The file's path, without links.
     pub path: PathBuf,
-    /// Why others may put another folder in the place of this one; `None` if only this user and root may.
+    /// Reason why others may replace this folder; `None` if only this user and root may.
     pub strangers: Option<String>,
 }
 
-/// A folder that is open.
+/// An open folder.
 #[derive(Debug)]
 pub struct FolderHandle(File);
 
 impl FolderHandle {
-    /// Opens a folder that belongs to this user and in which nobody else may write; `make` makes it, and those above it, where they are
-    /// missing, for this user alone.
+    /// Opens a folder that belongs to this user and in which no other user may write; `make` makes it and its missing parents for this user
+    /// alone.
     ///
-    /// Nobody else can have chosen it: each folder on the way from `/` belongs to root or to this user and lets nobody else write, unless
-    /// it is sticky; so does each link, or it is not followed. Members of a group with the number of the owner, a user's private group,
-    /// may write on the way.
+    /// No other user can have chosen it: each folder on the way from `/` belongs to root or this user and lets no other user write, unless
+    /// it is sticky. A link must meet the same conditions, or it is not followed. Members of a group with the number of the owner, a user's
+    /// private group, may write on the way.
     ///
     /// # Errors
-    /// [`FolderError::Foreign`] where that is not so; [`FolderError::System`] with what the kernel says.
+    /// [`FolderError::Foreign`] if these conditions fail; [`FolderError::System`] with the kernel's error.
     pub fn own(path: &Path, make: bool) -> Result<Self, FolderError> {
         let mut walk = PathWalk::from_root(path)?;
         while let Some(name) = walk.left.pop() {
@@ -66,8 +66,8 @@ impl FolderHandle {
         foreign(&folder.metadata()?).map_or(Ok(Self(folder)), |why| Err(FolderError::Foreign(why)))
     }
 
-    /// Reaches the folder in which a file is, or will be, step by step. A link is followed only if this user and root alone may
-    /// write in its folder, and no other user can put another folder in the place of that one.
+    /// Reaches the folder of a file that exists or will be made, step by step. A link is followed only if this user and root alone may
+    /// write in its folder, and no other user can replace that folder.
     ///
     /// # Errors
     /// The kernel's error, or that a link is not followed.
@@ -97,7 +97,7 @@ impl FolderHandle {
         Ok(walk.end(".".into()))
     }
 
-    /// Lets others through to files in it whose names they know, and who may read these; they still cannot list it.
+    /// Lets other users open files in it by name, if they may read the files; they still cannot list it.
     ///
     /// # Errors
     /// The kernel's error.
@@ -106,10 +106,10 @@ impl FolderHandle {
         self.0.set_permissions(fs::Permissions::from_mode(mode | 0o011))
     }
 
-    /// Opens a folder of the kernel's; a link at its end is not followed.
+    /// Opens a kernel folder; a link at its end is not followed.
     ///
     /// # Errors
-    /// What the kernel says; and where the folder lies on another file system.
+    /// The kernel's error, or that the folder lies on another file system.
     pub fn of_kernel(path: &Path, files: KernelFiles) -> io::Result<Self> {
         let folder = Self::any(path)?;
         match folder.lies_on(files)? {
@@ -118,7 +118,7 @@ impl FolderHandle {
         }
     }
 
-    /// Opens a folder, whosever it is; a link at its end is not followed.
+    /// Opens any user's folder; a link at its end is not followed.
     ///
     /// # Errors
     /// The kernel's error.
@@ -130,19 +130,19 @@ impl FolderHandle {
         opened(libc::AT_FDCWD, OsStr::new("/"), libc::O_PATH | libc::O_DIRECTORY, 0).map(Self)
     }
 
-    /// Whether it lies on a file system: fstatfs(2), linux/magic.h.
+    /// Returns true if it lies on a file system: fstatfs(2), linux/magic.h.
     fn lies_on(&self, files: KernelFiles) -> io::Result<bool> {
         let wanted = match files {
             KernelFiles::Processes => libc::PROC_SUPER_MAGIC,
             KernelFiles::Groups => libc::CGROUP2_SUPER_MAGIC,
         };
         let mut found = MaybeUninit::<libc::statfs>::zeroed();
-        // SAFETY: the kernel fills what it is given; zeros are a valid value.
+        // SAFETY: the kernel fills the buffer; zeros are a valid value.
         let (result, found) = unsafe {
             let result = libc::fstatfs(self.0.as_raw_fd(), found.as_mut_ptr());
             (result, found.assume_init())
         };
-        // Both are words whose type differs between C libraries.
+        // Both are words of a type that differs between C libraries.
         if result == 0 { Ok(i128::from(found.f_type) == i128::from(wanted)) } else { Err(io::Error::last_os_error()) }
     }
 
@@ -150,7 +150,7 @@ impl FolderHandle {
         opened(self.0.as_raw_fd(), name, flags, mode)
     }
 
-    /// A new folder, or the one that was made meanwhile.
+    /// Makes a folder, or opens it if it was made meanwhile.
     fn made(&self, name: &OsStr, mode: libc::mode_t) -> io::Result<File> {
         match self.make_folder_as(name, mode) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -187,7 +187,7 @@ impl FolderHandle {
         writers_of(&self.0)
     }
 
-    /// Returns what has a name in it, or `None` if nothing has. A link is looked at itself.
+    /// Returns the entry with this name, or `None` if there is none. A link is not followed.
     ///
     /// # Errors
     /// The kernel's error.
@@ -198,11 +198,11 @@ impl FolderHandle {
         }
     }
 
-    /// Opens a regular file in it, of this user's alone, for reading and writing. Follows no link, and waits for nobody at the other end
-    /// of a pipe.
+    /// Opens a regular file in it, of this user's alone, for reading and writing. Follows no link, and does not wait for the other end of a
+    /// pipe.
     ///
     /// # Errors
-    /// What the kernel says; and where it is no such file.
+    /// The kernel's error, or that there is no such file.
     pub fn open_own(&self, name: &OsStr) -> io::Result<File> {
         let file = self.at(name, libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
         let metadata = file.metadata()?;
@@ -212,7 +212,7 @@ impl FolderHandle {
         foreign(&metadata).map_or(Ok(file), |why| Err(io::Error::other(why)))
     }
 
-    /// Makes a file that was not there, for this user alone.
+    /// Makes a new file for this user alone.
     ///
     /// # Errors
     /// The kernel's error.
@@ -220,16 +220,16 @@ impl FolderHandle {
         self.create_as(name, FileSharing::Private)
     }
 
-    /// Makes a file that was not there, for the users that may read it.
+    /// Makes a new file for the users that may read it.
     ///
     /// # Errors
-    /// The kernel's error: [`io::ErrorKind::AlreadyExists`] if something has the name.
+    /// The kernel's error: [`io::ErrorKind::AlreadyExists`] if the name is taken.
     pub fn create_as(&self, name: &OsStr, sharing: FileSharing) -> io::Result<File> {
         let mode = if sharing == FileSharing::Private { 0o600 } else { 0o666 };
         self.at(name, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW, mode)
     }
 
-    /// Reads a file of the kernel's in it, without white space at its end.
+    /// Reads a kernel file in it, without white space at its end.
     ///
     /// # Errors
     /// The kernel's error.
@@ -241,7 +241,7 @@ impl FolderHandle {
         Ok(text)
     }
 
-    /// Writes a value in one call, as files of the kernel want it. The line's end makes a write of the empty value, too.
+    /// Writes a value in one call, as the kernel's files require. The end of the line causes a write even for an empty value.
     ///
     /// # Errors
     /// The kernel's error.
@@ -260,7 +260,7 @@ impl FolderHandle {
 
     fn make_folder_as(&self, name: &OsStr, mode: libc::mode_t) -> io::Result<()> {
         let name = terminated(name)?;
-        // SAFETY: the name is a string of C's that outlives the call.
+        // SAFETY: the name is a C string that outlives the call.
         done(unsafe { libc::mkdirat(self.0.as_raw_fd(), name.as_ptr(), mode) })
     }
 
@@ -272,7 +272,7 @@ impl FolderHandle {
         self.at(name, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW, 0).map(Self)
     }
 
-    /// Removes a folder in it that is empty.
+    /// Removes an empty folder in it.
     ///
     /// # Errors
     /// The kernel's error.
@@ -290,11 +290,11 @@ impl FolderHandle {
 
     fn unlink(&self, name: &OsStr, flags: i32) -> io::Result<()> {
         let name = terminated(name)?;
-        // SAFETY: the name is a string of C's that outlives the call.
+        // SAFETY: the name is a C string that outlives the call.
         done(unsafe { libc::unlinkat(self.0.as_raw_fd(), name.as_ptr(), flags) })
     }
 
-    /// Gives a file in it another name, which no other file has afterwards; the name outlives a crash of the file system.
+    /// Renames a file in it, replacing any file of that name; the new name survives a crash of the file system.
     ///
     /// # Errors
     /// The kernel's error.
@@ -303,28 +303,28 @@ impl FolderHandle {
         self.0.sync_all()
     }
 
-    /// Gives a file in it another name, which no other file has afterwards.
+    /// Renames a file in it, replacing any file of that name.
     ///
     /// # Errors
     /// The kernel's error.
     pub fn replace(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         let (from, to, folder) = (terminated(from)?, terminated(to)?, self.0.as_raw_fd());
-        // SAFETY: the names are strings of C's that outlive the call.
+        // SAFETY: the names are C strings that outlive the call.
         done(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
     }
 
-    /// Whether a name in it is that of an open file.
+    /// Returns true if a name in it is that of an open file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
         let named = self.find(name).ok().flatten();
         named.is_some_and(|named| identity_of(file).is_ok_and(|identity| identity == named.identity))
     }
 
-    /// Whether there is something of this name in it.
+    /// Returns true if the name exists in it.
     pub fn has(&self, name: &OsStr) -> bool {
         self.at(name, libc::O_PATH | libc::O_NOFOLLOW, 0).is_ok()
     }
 
-    /// What is in it, in no order: the name, and whether it is a folder.
+    /// Lists its entries, in no order: the name, and true for a folder.
     ///
     /// # Errors
     /// The kernel's error.
@@ -334,7 +334,7 @@ impl FolderHandle {
     }
 }
 
-/// Says in words why something that is no regular file is not opened.
+/// Describes why a file that is not regular is not opened.
 fn describe_special_file(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::ELOOP) => io::Error::other("it is a link in a folder that others may write in"),
@@ -349,7 +349,7 @@ fn terminated(name: &OsStr) -> io::Result<CString> {
 
 fn opened(folder: i32, name: &OsStr, flags: i32, mode: u32) -> io::Result<File> {
     let name = terminated(name)?;
-    // SAFETY: the name is a string of C's that outlives the call; what is returned is a new file, or -1.
+    // SAFETY: the name is a C string that outlives the call; the result is a new descriptor, or -1.
     unsafe {
         match libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode) {
             file if file >= 0 => Ok(File::from_raw_fd(file)),

@@ -1,43 +1,43 @@
-//! What processes talk over: sockets and pipes between this process and one that it starts, or that started it.
+//! Sockets and pipes between this process and a child or its parent.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
 pub use std::os::unix::net::UnixStream as Socket;
 use std::process::{Child, Stdio};
 
-/// A connected pair of stream sockets of the local kind: socketpair(2).
+/// Makes a connected pair of local stream sockets: socketpair(2).
 ///
 /// # Errors
-/// When there are no file numbers left.
+/// If no file descriptor is left.
 pub fn sockets() -> io::Result<(Socket, Socket)> {
     Socket::pair()
 }
 
-/// A socket as the standard input of a command.
+/// Converts a socket to the standard input of a command.
 pub fn as_input(socket: Socket) -> Stdio {
     OwnedFd::from(socket).into()
 }
 
-/// This process's standard input, which is a socket; a second handle of it.
+/// Returns a second handle of this process's standard input, which must be a socket.
 ///
 /// # Errors
-/// When there are no file numbers left.
+/// If no file descriptor is left.
 pub fn own_socket() -> io::Result<Socket> {
     again(io::stdin()).map(Socket::from)
 }
 
-/// Standard input and standard output of this process, which are pipes; second handles of them.
+/// Returns second handles of this process's standard input and output, which must be pipes.
 ///
 /// # Errors
-/// When there are no file numbers left.
+/// If no file descriptor is left.
 pub fn own_pipes() -> io::Result<(PipeReader, PipeWriter)> {
     Ok((again(io::stdin())?.into(), again(io::stdout())?.into()))
 }
 
-/// Takes a child's standard output and standard input, which are pipes.
+/// Takes a child's standard output and standard input, which must be pipes.
 ///
 /// # Errors
-/// When they are not.
+/// If they are not pipes.
 pub fn pipes_of(child: &mut Child) -> io::Result<(PipeReader, PipeWriter)> {
     let missing = || io::Error::other("a child without its pipes");
     let reader = OwnedFd::from(child.stdout.take().ok_or_else(missing)?);
@@ -45,10 +45,10 @@ pub fn pipes_of(child: &mut Child) -> io::Result<(PipeReader, PipeWriter)> {
     Ok((reader.into(), writer.into()))
 }
 
-/// Standard error, as the standard output of a command.
+/// Returns standard error as the standard output of a command.
 ///
 /// # Errors
-/// When there are no file numbers left.
+/// If no file descriptor is left.
 pub fn error_as_output() -> io::Result<Stdio> {
     again(io::stderr()).map(Stdio::from)
 }

@@ -1,9 +1,9 @@
-//! Limits of what this process may use, for reading what strangers wrote.
+//! Resource limits of this process, for reading untrusted files.
 
 use std::io;
 
-/// Limits this process to some bytes of address space and some seconds of processor time, for good. An allocation beyond the first fails,
-/// which aborts a Rust program; the kernel ends a process that computes for longer.
+/// Limits this process to some bytes of address space and some seconds of processor time, permanently. An allocation beyond the first
+/// fails, which aborts a Rust program; the kernel kills a process that exceeds the second.
 ///
 /// # Errors
 /// The kernel's error.

@@ -1,4 +1,4 @@
-//! Fresh memory on a node that is known: for threads to talk over, and for measuring what memory costs.
+//! Fresh memory on a known node: for threads to communicate, and for measuring access times.
 
 mod available;
 
@@ -12,43 +12,43 @@ use std::sync::atomic::AtomicU64;
 use super::memory_policy;
 pub use crate::values::memory::{Available, LINE_BYTES, PageSize, Word};
 
-/// The bytes of the smallest page; real pages may be larger.
+/// Size of the smallest page, in bytes; real pages may be larger.
 const PAGE_BYTES: usize = 4096;
-/// What lets the kernel give huge pages to who asks for them.
+/// Command that makes the kernel give huge pages to programs that ask for them.
 pub const HUGE_PAGES_CURE: Option<&str> = Some("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled");
-/// The bytes of a huge page on most processors.
+/// Size of a huge page on most processors, in bytes.
 const HUGE_BYTES: usize = 2 << 20;
 
-/// Anonymous memory of whole pages, fresh from the kernel, that nobody has used before and that is all zero; given back on drop.
+/// Anonymous memory of whole pages, fresh from the kernel and zeroed; unmapped on drop.
 #[derive(Debug)]
 pub struct Memory<W: Word = AtomicU64> {
     start: NonNull<W>,
     bytes: usize,
 }
 
-// SAFETY: the memory is only ever seen as atomics.
+// SAFETY: the memory is only accessed as atomics.
 unsafe impl<W: Word> Send for Memory<W> {}
-// SAFETY: the memory is only ever seen as atomics.
+// SAFETY: the memory is only accessed as atomics.
 unsafe impl<W: Word> Sync for Memory<W> {}
 
 impl<W: Word> Memory<W> {
-    /// Maps at least so many bytes, rounded up to pages, and touches each page from the calling thread. The kernel places a page on
-    /// the memory node of the cpu that touches it first, unless the thread's memory policy says otherwise, so call it from the thread
-    /// that should own the memory.
+    /// Maps at least `bytes`, rounded up to pages, and touches each page from the calling thread. The kernel places a page on the memory
+    /// node of the cpu that touches it first, unless the thread's memory policy says otherwise. So call it from the thread that should own
+    /// the memory.
     ///
     /// # Errors
-    /// When the kernel has no memory for it.
+    /// If the kernel has no memory for it.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let memory = Self::map(bytes)?;
         memory.touch(0..memory.bytes);
         Ok(memory)
     }
 
-    /// The same on one node, whatever thread calls: bound by mbind(2) before the first touch, and looked up afterwards.
+    /// As [`Self::new`], on one node whichever thread calls: bound by mbind(2) before the first touch, and verified afterwards.
     ///
     /// # Errors
-    /// In words: the node is not there, has no memory, or is not allowed; binding is forbidden to this process or unknown to the
-    /// kernel; the pages are elsewhere nevertheless.
+    /// A described reason: the node does not exist, has no memory, or is not allowed; binding is forbidden to this process or unknown to
+    /// the kernel; the pages are elsewhere nevertheless.
     pub fn on_node(bytes: usize, node: u32) -> io::Result<Self> {
         let memory = Self::map(bytes)?;
         memory_policy::bind(memory.start.cast(), memory.bytes, node)?;
@@ -60,11 +60,11 @@ impl<W: Word> Memory<W> {
         }
     }
 
-    /// Maps at least so many bytes in pages of a size, bound to a node where one is named, and touches none of them: that is for
-    /// [`Memory::touch`], piece by piece, so that it can be stopped. Begins at a multiple of 2 MiB, as huge pages do.
+    /// Maps at least `bytes` in pages of a size, bound to `node` if given, without touching them. [`Memory::touch`] does that piece by
+    /// piece, so that it can be stopped. The memory begins at a multiple of 2 MiB, as huge pages do.
     ///
     /// # Errors
-    /// As [`Memory::on_node`]. That huge pages cannot be had is no error: [`Memory::huge_share`] tells.
+    /// As [`Memory::on_node`]. A lack of huge pages is no error: see [`Memory::huge_share`].
     pub fn untouched(bytes: usize, node: Option<u32>, pages: PageSize) -> io::Result<Self> {
         let whole = Self::map(bytes + HUGE_BYTES)?;
         let address = whole.start.as_ptr() as usize;
@@ -73,7 +73,7 @@ impl<W: Word> Memory<W> {
         // SAFETY: inside the mapping, since one huge page more was mapped than is kept.
         let start = unsafe { whole.start.cast::<u8>().add(before) };
         let behind = whole.bytes - before - bytes;
-        // SAFETY: whole pages at both ends of our own mapping, which nobody has the address of; what is between them stays.
+        // SAFETY: whole pages at both ends of our own mapping, with an address not known elsewhere; the pages between stay.
         unsafe {
             if before > 0 {
                 libc::munmap(whole.start.as_ptr().cast(), before);
@@ -91,14 +91,14 @@ impl<W: Word> Memory<W> {
             PageSize::Huge => libc::MADV_HUGEPAGE,
             PageSize::Small => libc::MADV_NOHUGEPAGE,
         };
-        // SAFETY: our own mapping; the advice changes what pages are made of, not what they hold. A kernel without huge pages refuses it.
+        // SAFETY: our own mapping; the advice changes the kind of pages, not their contents. A kernel without huge pages refuses it.
         unsafe { libc::madvise(memory.start.as_ptr().cast(), memory.bytes, advice) };
         Ok(memory)
     }
 
     fn map(bytes: usize) -> io::Result<Self> {
         let bytes = bytes.max(1).next_multiple_of(PAGE_BYTES);
-        // SAFETY: a new private mapping at an address of the kernel's choice; no existing memory is affected.
+        // SAFETY: a new private mapping at an address chosen by the kernel; no existing memory is affected.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -116,8 +116,8 @@ impl<W: Word> Memory<W> {
         Ok(Self { start, bytes })
     }
 
-    /// Writes a zero to the first word of each page that begins in a range of bytes: a page that was only read would be the kernel's page of
-    /// zeros. For fresh memory, before anybody else has it.
+    /// Writes a zero to the first word of each page in a range of bytes: a page that was only read would be the kernel's page of zeros. For
+    /// fresh memory, before other threads have it.
     pub fn touch(&self, bytes: Range<usize>) {
         for page in (bytes.start.next_multiple_of(PAGE_BYTES)..bytes.end.min(self.bytes)).step_by(PAGE_BYTES) {
             // SAFETY: inside the mapping and aligned; as atomic as any write of an aligned word, and a word may be all zero.
@@ -125,16 +125,16 @@ impl<W: Word> Memory<W> {
         }
     }
 
-    /// How many bytes it has.
+    /// Returns its size in bytes.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The nodes that its pages are on, each with how many of them, of at most so many pages that lie evenly in it: move_pages(2) without
-    /// a node to move to. Pages that were not touched are on none.
+    /// Returns the nodes of its pages, each with a count of pages, from a sample of at most `most_pages` evenly spaced pages: move_pages(2)
+    /// without target nodes. Untouched pages are on no node.
     ///
     /// # Errors
-    /// EPERM where the call is closed, as in many containers; ENOSYS where the kernel was built without NUMA.
+    /// EPERM if the call is forbidden, as in many containers; ENOSYS if the kernel was built without NUMA.
     pub fn nodes(&self, most_pages: usize) -> io::Result<BTreeMap<u32, usize>> {
         let distance = (self.bytes / most_pages.max(1)).next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
         // SAFETY: inside the mapping.
@@ -142,7 +142,7 @@ impl<W: Word> Memory<W> {
         let pages: Vec<*mut u8> = (0..self.bytes).step_by(distance).map(address).collect();
         let mut status = vec![-1_i32; pages.len()];
         let (count, nodes) = (pages.len(), std::ptr::null::<i32>());
-        // SAFETY: the kernel reads as many addresses as there are and writes as many results; no page is moved where no nodes are given.
+        // SAFETY: the kernel reads `count` addresses and writes `count` results; without target nodes no page is moved.
         let result =
             unsafe { libc::syscall(libc::SYS_move_pages, 0, count, pages.as_ptr(), nodes, status.as_mut_ptr(), 0) };
         if result < 0 {
@@ -155,7 +155,7 @@ impl<W: Word> Memory<W> {
         Ok(found)
     }
 
-    /// Which share of it is in huge pages, by /proc/self/smaps; absent where that cannot be read.
+    /// Returns the share of it in huge pages, from /proc/self/smaps; `None` if that cannot be read.
     pub fn huge_share(&self) -> Option<f64> {
         let smaps = fs::read_to_string("/proc/self/smaps").ok()?;
         let address = self.start.as_ptr() as u64;
@@ -163,14 +163,14 @@ impl<W: Word> Memory<W> {
         Some(huge as f64 / self.bytes as f64)
     }
 
-    /// All words, for a thread that has the memory for itself.
+    /// Returns all words, for a thread that has the memory to itself.
     pub fn words_mut(&mut self) -> &mut [u64] {
-        // SAFETY: as in `words`; borrowed exclusively, so that nobody sees the words as atomics meanwhile, and any bits are a number.
+        // SAFETY: as in `words`; borrowed exclusively, so the words are not accessed as atomics meanwhile, and any bits are a number.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<u64>()) }
     }
 
-    /// The node that the memory is on; absent where the first and the last page are on different ones, where the kernel has no NUMA,
-    /// or where this process may not ask (get_mempolicy(2) is closed in many containers).
+    /// Returns the node of the memory. `None` if the first and the last page are on different nodes, if the kernel has no NUMA, or if this
+    /// process may not ask (get_mempolicy(2) is forbidden in many containers).
     pub fn home(&self) -> Option<u32> {
         let node = |offset: usize| {
             // SAFETY: inside the mapping.
@@ -180,22 +180,22 @@ impl<W: Word> Memory<W> {
         (first == last).then_some(first)
     }
 
-    /// All words.
+    /// Returns all words.
     pub fn words(&self) -> &[W] {
-        // SAFETY: the whole mapping, aligned to a page, zeroed by the kernel, alive as long as `self`, and never seen as anything but
-        // atomics of this one type.
+        // SAFETY: the whole mapping, aligned to a page, zeroed by the kernel, alive as long as `self`, and only accessed as atomics of this
+        // one type.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes / size_of::<W>()) }
     }
 
-    /// How many lines it has.
+    /// Returns its number of cache lines.
     pub const fn lines(&self) -> usize {
         self.bytes / LINE_BYTES
     }
 
-    /// The first word of a line.
+    /// Returns the first word of a line.
     ///
     /// # Panics
-    /// When the index is not below [`Memory::lines`].
+    /// If the index is not below [`Memory::lines`].
     pub fn line(&self, index: usize) -> &W {
         &self.words()[index * (LINE_BYTES / size_of::<W>())]
     }
@@ -208,8 +208,8 @@ impl<W: Word> Drop for Memory<W> {
     }
 }
 
-/// What of a range of addresses is in huge pages, in bytes. The kernel may list neighbouring memory together, and then counts no more than the
-/// range has.
+/// Returns the bytes of an address range that are in huge pages. The kernel may list neighbouring memory together; the count is then
+/// limited to the range.
 fn huge_bytes(smaps: &str, wanted: Range<u64>) -> u64 {
     let (mut overlap, mut huge) = (0, 0);
     for line in smaps.lines() {

@@ -1,5 +1,5 @@
-//! Which nodes memory comes from: the policy of the calling thread, which its children and the program it becomes inherit
-//! (set_mempolicy(2)), and that of single mappings (mbind(2)).
+//! Nodes that memory comes from: the policy of the calling thread, which its children and the executed program inherit (set_mempolicy(2)),
+//! and that of single mappings (mbind(2)).
 
 use std::io;
 use std::path::Path;
@@ -18,13 +18,13 @@ const MPOL_LOCAL: i32 = 4;
 const MPOL_PREFERRED_MANY: i32 = 5;
 /// Since Linux 6.9.
 const MPOL_WEIGHTED_INTERLEAVE: i32 = 6;
-/// The nodes stay those that were named when the cpuset changes; otherwise the kernel takes others in their place.
+/// Keeps the named nodes when the cpuset changes; otherwise the kernel replaces them.
 const MPOL_F_STATIC_NODES: i32 = 1 << 15;
-/// Of get_mempolicy: a node, not the policy.
+/// Flag of get_mempolicy: a node, not the policy.
 const MPOL_F_NODE: i32 = 1;
-/// Of get_mempolicy: of the page at an address, not of the thread.
+/// Flag of get_mempolicy: of the page at an address, not of the thread.
 const MPOL_F_ADDR: i32 = 1 << 1;
-/// Of get_mempolicy: the nodes that the cpuset allows, not the policy.
+/// Flag of get_mempolicy: the nodes that the cpuset allows, not the policy.
 const MPOL_F_MEMS_ALLOWED: i32 = 1 << 2;
 
 /// A policy as the kernel has it: a mode with its flags, and node numbers.
@@ -35,7 +35,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A policy on nodes by the system's numbers; `Local` has none.
+    /// Creates a policy on nodes by the system's numbers; `Local` has none.
     pub fn new(mode: Mode, nodes: Vec<u32>) -> Self {
         let mode = match mode {
             Mode::Local => MPOL_LOCAL,
@@ -48,20 +48,20 @@ impl Policy {
         Self { mode, nodes }
     }
 
-    /// The policy for who will enter another cpuset, as that of a control group: the nodes stay those that were named. Not
-    /// for others, since numactl(8) does not know what it is then.
+    /// Keeps the named nodes for a process that will enter another cpuset, as that of a control group. Not used otherwise, since numactl(8)
+    /// does not know such a policy.
     #[must_use]
     pub fn through_cpusets(self) -> Self {
         let flag = if self.nodes.is_empty() { 0 } else { MPOL_F_STATIC_NODES };
         Self { mode: self.mode | flag, ..self }
     }
 
-    /// The nodes, by the system's numbers.
+    /// Returns the nodes, by the system's numbers.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
 
-    /// The first kernel that has the policy, where not every kernel has it.
+    /// Returns the first kernel version with this policy; `None` if every kernel has it.
     pub fn since(&self) -> Option<&'static str> {
         match self.mode & !MPOL_F_STATIC_NODES {
             MPOL_PREFERRED_MANY => Some("5.15"),
@@ -70,10 +70,10 @@ impl Policy {
         }
     }
 
-    /// The policy of the calling thread: get_mempolicy(2).
+    /// Returns the policy of the calling thread: get_mempolicy(2).
     ///
     /// # Errors
-    /// ENOSYS where the kernel was built without NUMA.
+    /// ENOSYS if the kernel was built without NUMA.
     pub fn current() -> io::Result<Self> {
         let (mode, nodes) = get(0)?;
         Ok(Self { mode, nodes })
@@ -82,13 +82,13 @@ impl Policy {
     /// Makes this the policy of the calling thread: set_mempolicy(2).
     ///
     /// # Errors
-    /// EINVAL where the kernel does not know the policy, or no node of it has memory and is allowed; ENOSYS where the
-    /// kernel was built without NUMA.
+    /// EINVAL if the kernel does not know the policy, or none of its nodes has memory and is allowed; ENOSYS if the kernel was built
+    /// without NUMA.
     pub fn set_current(&self) -> io::Result<()> {
         self.prepared()()
     }
 
-    /// The same to be done later, without allocating: safe between fork(2) and execve(2).
+    /// Prepares [`Self::set_current`], to be called later without allocating: safe between fork(2) and execve(2).
     pub fn prepared(&self) -> impl Fn() -> io::Result<()> + Send + Sync + use<> {
         let (mode, words) = (self.mode, words(&self.nodes));
         move || {
@@ -99,7 +99,7 @@ impl Policy {
         }
     }
 
-    /// Whether the kernel takes it, found on a thread that ends.
+    /// Checks that the kernel accepts it, on a thread that ends.
     ///
     /// # Errors
     /// As [`Policy::set_current`].
@@ -109,8 +109,8 @@ impl Policy {
     }
 }
 
-/// The weights of nodes in weighted interleaving, as the kernel has them now (/sys/kernel/mm/mempolicy/weighted_interleave, Linux 6.9): 1 where
-/// a node has none; absent where the kernel has no such policy.
+/// Returns the present weights of nodes in weighted interleaving (/sys/kernel/mm/mempolicy/weighted_interleave, Linux 6.9): 1 if a node has
+/// none; `None` if the kernel has no such policy.
 pub fn weights(nodes: &[u32]) -> Option<Vec<u32>> {
     let folder = Path::new("/sys/kernel/mm/mempolicy/weighted_interleave");
     let weight = |node: &u32| {
@@ -120,10 +120,10 @@ pub fn weights(nodes: &[u32]) -> Option<Vec<u32>> {
     folder.is_dir().then(|| nodes.iter().map(weight).collect())
 }
 
-/// The nodes, by the system's numbers, that this process may take memory from.
+/// Returns the nodes, by the system's numbers, that this process may take memory from.
 ///
 /// # Errors
-/// ENOSYS where the kernel was built without NUMA.
+/// ENOSYS if the kernel was built without NUMA.
 pub fn allowed_nodes() -> io::Result<Vec<u32>> {
     get(MPOL_F_MEMS_ALLOWED).map(|(_, nodes)| nodes)
 }
@@ -156,18 +156,18 @@ fn get(flags: i32) -> io::Result<(i32, Vec<u32>)> {
     }
 }
 
-/// Binds whole pages that were not touched yet to one node: mbind(2) with MPOL_BIND.
+/// Binds whole untouched pages to one node: mbind(2) with MPOL_BIND.
 ///
 /// # Errors
-/// In words, each that mbind(2) has for this.
+/// A described reason for each error of mbind(2).
 pub(super) fn bind(start: NonNull<u8>, bytes: usize, node: u32) -> io::Result<()> {
-    // No kernel takes a longer mask than a page.
+    // No kernel takes a mask longer than a page.
     if node >= 1 << 15 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no node {node}")));
     }
     let words = words(&[node]);
     let (mask, bits) = mask(&words);
-    // SAFETY: the kernel reads at most `bits` bits, rounded up to the words, which outlive the call; what the memory holds stays.
+    // SAFETY: the kernel reads at most `bits` bits, rounded up to the words, which outlive the call; the memory's contents stay.
     let result = unsafe { libc::syscall(libc::SYS_mbind, start.as_ptr(), bytes, MPOL_BIND, mask, bits, 0) };
     if result >= 0 {
         return Ok(());
@@ -176,7 +176,7 @@ pub(super) fn bind(start: NonNull<u8>, bytes: usize, node: u32) -> io::Result<()
     Err(io::Error::new(error.kind(), refusal(&error, node)))
 }
 
-/// Why memory could not be bound to a node, in words.
+/// Describes why memory could not be bound to a node.
 fn refusal(error: &io::Error, node: u32) -> String {
     match error.raw_os_error() {
         Some(libc::EINVAL) => missing(Path::new("/sys/devices/system/node"), node),
@@ -189,7 +189,7 @@ fn refusal(error: &io::Error, node: u32) -> String {
     }
 }
 
-/// Why the kernel finds no memory on a node, by the folder in which it lists the nodes.
+/// Describes why the kernel finds no memory on a node, from the kernel's folder of nodes.
 fn missing(nodes: &Path, node: u32) -> String {
     let list =
         |name| std::fs::read_to_string(nodes.join(name)).ok().and_then(|text| CpuSet::parse_list(text.trim()).ok());
@@ -202,14 +202,14 @@ fn missing(nodes: &Path, node: u32) -> String {
     format!("this process may not use the memory of node {node}")
 }
 
-/// The node of the page at an address; the page is touched where it was not yet.
+/// Returns the node of the page at an address; touches the page if it is untouched.
 ///
 /// # Errors
-/// ENOSYS where the kernel was built without NUMA; EPERM in many containers.
+/// ENOSYS if the kernel was built without NUMA; EPERM in many containers.
 pub(super) fn node_of(address: NonNull<u8>) -> io::Result<u32> {
     let mut node = -1_i32;
     let (mask, flags) = (std::ptr::null_mut::<u64>(), MPOL_F_NODE | MPOL_F_ADDR);
-    // SAFETY: the kernel writes one integer, and uses the address as a name.
+    // SAFETY: the kernel writes one integer, and does not write to the address.
     let result = unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut node, mask, 0, address.as_ptr(), flags) };
     match u32::try_from(node) {
         Ok(node) if result >= 0 => Ok(node),
@@ -217,7 +217,7 @@ pub(super) fn node_of(address: NonNull<u8>) -> io::Result<u32> {
     }
 }
 
-/// A mask as the kernel takes it: one is taken off the number of bits that it is given, and no nodes are no mask at all.
+/// Returns a mask in the kernel's form: it subtracts one from the given number of bits, and takes a null pointer for no nodes.
 fn mask(words: &[u64]) -> (*const u64, usize) {
     if words.is_empty() { (std::ptr::null(), 0) } else { (words.as_ptr(), words.len() * 64 + 1) }
 }

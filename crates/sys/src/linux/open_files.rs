@@ -1,10 +1,10 @@
-//! How many files this process may have open: each tracepoint of each cpu is one.
+//! Limit of open files of this process: each tracepoint of each cpu is one.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// The limit that this process found.
+/// The limit that this process was started with.
 #[derive(Clone, Copy)]
 pub struct OpenFiles(libc::rlimit);
 
@@ -15,10 +15,10 @@ impl std::fmt::Debug for OpenFiles {
 }
 
 impl OpenFiles {
-    /// Raises the soft limit to the hard one, getrlimit(2), and gives what it was. Where that fails it stays as it is.
+    /// Raises the soft limit to the hard one, getrlimit(2), and returns the old one. If raising fails the limit stays as it is.
     ///
     /// # Errors
-    /// What the kernel says; none is known.
+    /// The kernel's error; none is known.
     pub fn raise() -> io::Result<Self> {
         // SAFETY: an all-zero limit is a valid one, and the kernel fills it.
         let before = unsafe {
@@ -32,7 +32,7 @@ impl OpenFiles {
         Ok(Self(before))
     }
 
-    /// Makes a command find the limit that this process found: programs that use select(2) rely on a low one.
+    /// Restores the original limit for a command: programs that use select(2) rely on a low one.
     pub fn give_back_to(self, command: &mut Command) {
         let give_back = move || {
             set(self.0);
@@ -43,7 +43,7 @@ impl OpenFiles {
     }
 }
 
-/// Whether an error says that this process may open no more.
+/// Returns true if an error means that this process may open no more files.
 pub fn are_too_many(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }

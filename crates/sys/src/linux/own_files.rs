@@ -1,9 +1,9 @@
-//! Where this machine describes itself: in files, all of them.
+//! The machine's description of itself: entirely in files.
 
-/// The folder that the paths of a machine's files begin in.
+/// Root folder of a machine's files.
 pub const FOLDER: Option<&str> = Some("/");
 
-/// What is described by calls: nothing.
+/// Text described by calls instead of files: always `None`.
 pub fn text(_: &str) -> Option<String> {
     None
 }

@@ -1,4 +1,4 @@
-//! Files of /proc, each read by one call; those of one process by a handle of its folder, which never is another's.
+//! Files of /proc, each read in one call; a process's files through a handle of its folder, so that a reused number is noticed.
 
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -8,47 +8,47 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-/// The kernel makes the text of such a file anew for each call. What it has of a process takes less than this, but for words.
+/// Size of a read. The kernel makes the text of such a file anew for each call; all of a process's files but its arguments are smaller.
 const PIECE_BYTES: usize = 4 << 10;
 
-/// A whole file.
+/// Reads a whole file.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn read(path: &str) -> io::Result<Vec<u8>> {
     read_at_most(File::open(path)?, u64::MAX)
 }
 
-/// The folder of a process or of its threads. The number may be given again: what is read by this handle then is an error ([`is_gone`]).
+/// The folder of a process or of its threads. If the number is reused, reading through this handle is an error ([`is_gone`]).
 #[derive(Debug)]
 pub struct ProcFolder(OwnedFd);
 
 impl ProcFolder {
-    /// Opens one, by its path.
+    /// Opens a folder by its path.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn open(path: &str) -> io::Result<Self> {
         opened(libc::AT_FDCWD, path, libc::O_PATH | libc::O_DIRECTORY).map(Self)
     }
 
-    /// A file in it, by its path from here: at most so many bytes of it.
+    /// Reads at most `most_bytes` of a file in it, by its relative path.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn read(&self, path: &str, most_bytes: u64) -> io::Result<Vec<u8>> {
         read_at_most(opened(self.0.as_raw_fd(), path, libc::O_RDONLY)?.into(), most_bytes)
     }
 
-    /// Where a link in it leads to, as the kernel writes it, and on which device and under which number that lies.
+    /// Returns the target of a link in it, as the kernel writes it, with its device and inode.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn followed(&self, name: &str) -> io::Result<(PathBuf, u64, u64)> {
         let name = CString::new(name)?;
         let mut path = [0_u8; libc::PATH_MAX as usize];
-        // SAFETY: the kernel writes at most as many bytes as the path has room for, and the whole of the stat where it succeeds; the name
-        // ends with a zero, and all outlive the calls.
+        // SAFETY: the kernel writes at most as many bytes as the path has room for, and the whole stat on success; the name ends with a
+        // zero, and all outlive the calls.
         unsafe {
             let folder = self.0.as_raw_fd();
             let length = libc::readlinkat(folder, name.as_ptr(), path.as_mut_ptr().cast(), path.len());
@@ -63,14 +63,14 @@ impl ProcFolder {
     }
 }
 
-/// Whether an error says that the process is gone. ESRCH comes where it ended between opening its file and reading it.
+/// Returns true if an error means that the process is gone. ESRCH means that it ended between opening its file and reading it.
 pub fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
 fn opened(folder: libc::c_int, path: &str, flags: libc::c_int) -> io::Result<OwnedFd> {
     let path = CString::new(path)?;
-    // SAFETY: the path ends with a zero and outlives the call; a descriptor that is returned is nobody else's.
+    // SAFETY: the path ends with a zero and outlives the call; a returned descriptor has no other owner.
     unsafe {
         match libc::openat(folder, path.as_ptr(), flags | libc::O_CLOEXEC) {
             ..0 => Err(io::Error::last_os_error()),
@@ -79,7 +79,7 @@ fn opened(folder: libc::c_int, path: &str, flags: libc::c_int) -> io::Result<Own
     }
 }
 
-/// A call that gives less than there is room for was the last.
+/// Reads to the end or the limit. A read that returns less than the buffer holds was the last.
 fn read_at_most(mut file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut piece = [0; PIECE_BYTES];
     let mut all = Vec::new();

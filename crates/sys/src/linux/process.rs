@@ -1,4 +1,4 @@
-//! Which process is meant: a number alone is given again, a number with its start time in one boot is not.
+//! Identity of processes: a number alone is reused, a number with its start time in one boot is not.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use super::proc_files::{self, is_gone};
 pub use crate::values::process::{Process, Stat};
 
 impl Stat {
-    /// Takes a line of /proc/PID/stat apart: proc_pid_stat(5). The name is in parentheses and may hold spaces and parentheses itself.
+    /// Parses a line of /proc/PID/stat: proc_pid_stat(5). The name is in parentheses and may contain spaces and parentheses itself.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (head, tail) = text.rsplit_once(')')?;
         let (_, name) = head.split_once('(')?;
@@ -26,20 +26,20 @@ impl Stat {
         Some(Self { name: name.to_owned(), has_ended, parent, session, has_terminal, start_ticks })
     }
 
-    /// Of the same line: whether a thread runs or waits for a cpu (state R), and the cpu that it ran on last (field 39).
+    /// Parses from the same line if a thread runs or waits for a cpu (state R), and the cpu that it ran on last (field 39).
     pub(super) fn place_in(text: &str) -> Option<(bool, u32)> {
         let mut fields = text.rsplit_once(')')?.1.split_whitespace();
         let is_runnable = fields.next()? == "R";
         Some((is_runnable, fields.nth(39 - 4)?.parse().ok()?))
     }
 
-    /// What the kernel tells about a process or thread; nothing where there is none.
+    /// Reads the kernel's facts about a process or thread; `None` if there is none.
     ///
     /// # Errors
-    /// When /proc is not the kernel's own.
+    /// If /proc is not the kernel's own.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
-        // Its own line among the threads: for the other one the kernel adds up the times of all threads each time, and with thousands of them
-        // to look at each would take seconds.
+        // Its own line among the threads. For the process's line the kernel adds up the times of all threads, which takes seconds for
+        // thousands.
         let path = format!("/proc/{id}/task/{id}/stat");
         match proc_files::read(&path) {
             Ok(bytes) => Self::parse(&String::from_utf8_lossy(&bytes))
@@ -52,29 +52,29 @@ impl Stat {
 }
 
 impl Process {
-    /// The process that calls.
+    /// Returns the calling process.
     ///
     /// # Errors
-    /// When /proc is not the kernel's own.
+    /// If /proc is not the kernel's own.
     pub fn this() -> io::Result<Self> {
         let id = std::process::id();
         let stat = Stat::of(id)?.ok_or_else(|| io::Error::other(format!("/proc has no process {id}")))?;
         Ok(Self { id, start_ticks: stat.start_ticks })
     }
 
-    /// Whether it still runs: there is a process of its number that started when it did and has not ended.
+    /// Returns true if it still runs: a process of its number and start time exists and has not ended.
     pub fn is_alive(&self) -> bool {
         let stat = Stat::of(self.id).ok().flatten();
         stat.is_some_and(|stat| !stat.has_ended && stat.start_ticks == self.start_ticks)
     }
 
-    /// Restricts it, a thread, to cpus, and reads which it may use then.
+    /// Restricts it, a thread, to cpus, and returns its cpus afterwards.
     ///
-    /// That it still is this thread is looked at right before and right after. The kernel has no call that does both; whoever was given
-    /// its number in the microseconds between gets the mask back that was there.
+    /// Its identity is checked right before and right after, since no system call does both. If another thread was given its number in the
+    /// microseconds between, that thread gets its old mask back.
     ///
     /// # Errors
-    /// ESRCH where it has ended ([`affinity::has_ended`]); what the kernel says.
+    /// ESRCH if it has ended ([`affinity::has_ended`]); the kernel's error.
     pub fn restrict(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
         let gone = || io::Error::from_raw_os_error(libc::ESRCH);
         if !self.is_alive() {
@@ -90,10 +90,10 @@ impl Process {
     }
 }
 
-/// The process that a thread belongs to; nothing where there is no such thread.
+/// Returns the process of a thread; `None` if there is no such thread.
 ///
 /// # Errors
-/// When /proc is not the kernel's own.
+/// If /proc is not the kernel's own.
 pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
     let status = match proc_files::read(&format!("/proc/{thread}/status")) {
         Err(error) if is_gone(&error) => return Ok(None),
@@ -102,7 +102,7 @@ pub fn process_of(thread: u32) -> io::Result<Option<u32>> {
     Ok(String::from_utf8_lossy(&status).lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()))
 }
 
-/// The time since boot, in the unit of a start time: ticks of 1/100 s, of CLOCK_BOOTTIME.
+/// Returns the time since boot, in the unit of a start time: ticks of 1/100 s, of CLOCK_BOOTTIME.
 #[cfg(feature = "changes")]
 pub(crate) fn ticks_since_boot() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -111,14 +111,14 @@ pub(crate) fn ticks_since_boot() -> u64 {
     time.tv_sec.max(0) as u64 * 100 + time.tv_nsec.max(0) as u64 / 10_000_000
 }
 
-/// Whether this process descends from another.
+/// Returns true if this process descends from another.
 pub fn is_descendant_of(process: u32) -> bool {
     let parents =
         std::iter::successors(Some(std::process::id()), |id| Some(Stat::of(*id).ok()??.parent).filter(|id| *id > 0));
     parents.skip(1).any(|id| id == process)
 }
 
-/// The processes of other users that have a name, with their users.
+/// Returns the processes of other users with this name, with their users.
 pub fn others_called(name: &str) -> Vec<(u32, u32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let other = |entry: fs::DirEntry| {
@@ -129,47 +129,47 @@ pub fn others_called(name: &str) -> Vec<(u32, u32)> {
     entries.filter_map(other).collect()
 }
 
-/// The kernel's random name of the running boot.
+/// Returns the kernel's random name of the running boot.
 ///
 /// # Errors
-/// When /proc is not the kernel's own.
+/// If /proc is not the kernel's own.
 pub fn boot_id() -> io::Result<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned())
 }
 
-/// The name of this machine among others; empty where the kernel does not tell.
+/// Returns the host name of this machine; empty if the kernel does not report one.
 pub fn host_name() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
-/// The namespace in which process numbers mean what they mean here: "pid:[4026531836]"; empty where there are none.
+/// Returns the process namespace, such as "pid:[4026531836]"; empty if there is none.
 pub fn number_space() -> String {
     fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The number of that namespace; 0 where there are none.
+/// Returns the number of the process namespace; 0 if there is none.
 pub fn number_space_id() -> u64 {
     number_space().trim_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap_or_default()
 }
 
-/// Whether a process has the same number here as everywhere: this is the namespace that the kernel began with
+/// Returns true if this is the initial process namespace, in which processes have the same numbers as in kernel events
 /// (`PROC_PID_INIT_INO`, include/linux/proc_ns.h).
 pub fn sees_all_numbers() -> bool {
     number_space() == "pid:[4026531836]"
 }
 
-/// Whether /proc has the numbers that the kernel's calls take: not where it was mounted in another namespace of processes. There a number that is
-/// read is that of another process, or of none, when it is used.
+/// Returns true if /proc shows the process numbers that system calls take. It does not if it was mounted in another process namespace: a
+/// number read there means another process, or none, in a call.
 pub fn reads_own_numbers() -> bool {
     fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == std::process::id().to_string().as_str())
 }
 
-/// Whether this process has the rights of root.
+/// Returns true if this process has the rights of root.
 pub fn is_root() -> bool {
     effective_user() == 0
 }
 
-/// The user whose rights this process has; 0 is root.
+/// Returns the effective user of this process; 0 is root.
 pub fn effective_user() -> u32 {
     // SAFETY: takes no arguments, touches no memory of ours, and cannot fail.
     unsafe { libc::geteuid() }

@@ -1,10 +1,10 @@
-//! What happens to processes, as it happens: the process connector of the kernel (drivers/connector/cn_proc.c), a netlink socket.
+//! Events of processes as they happen: the kernel's process connector (drivers/connector/cn_proc.c), a netlink socket.
 //!
-//! Since Linux 6.6 any user may listen, and the kernel sends no more than what was asked for. Before, it takes CAP_NET_ADMIN, and
-//! everything is sent; what was not asked for is passed over here. It works in the first namespaces of processes and networks alone.
+//! Since Linux 6.6 any user may listen, and the kernel sends only the requested events. Before, it takes CAP_NET_ADMIN, and all events are
+//! sent and filtered here. It works only in the initial namespaces of processes and networks.
 //!
-//! When the queue of the socket is full, the kernel drops all events until the queue is empty (NETLINK_S_CONGESTED), and reports ENOBUFS for
-//! the first of them alone. So lost events are counted: by the kernel for this socket, and by the numbers of the messages.
+//! When the queue of the socket is full, the kernel drops all events until the queue is empty (NETLINK_S_CONGESTED), and reports ENOBUFS
+//! only for the first of them. So lost events are counted: by the kernel for this socket, and by the numbers of the messages.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,9 +18,9 @@ use super::thread::own_number;
 pub use crate::values::process_events::{Kind, ProcessEvent};
 
 const WHAT: &str = "events of processes";
-/// `CN_IDX_PROC` and `CN_VAL_PROC` (include/uapi/linux/connector.h): the group of the socket, and whom messages are for.
+/// `CN_IDX_PROC` and `CN_VAL_PROC` (include/uapi/linux/connector.h): the group of the socket, and the address of messages.
 const CONNECTOR: u32 = 1;
-/// `PROC_CN_MCAST_LISTEN` (include/uapi/linux/cn_proc.h, as all that follows).
+/// `PROC_CN_MCAST_LISTEN` (include/uapi/linux/cn_proc.h, as all that follow).
 const LISTEN: u32 = 1;
 /// `PROC_CN_MCAST_IGNORE`.
 const IGNORE: u32 = 2;
@@ -28,18 +28,18 @@ const FORK: u32 = 1;
 const EXEC: u32 = 2;
 const COMM: u32 = 0x200;
 const EXIT: u32 = 0x8000_0000;
-/// A message: `struct nlmsghdr` (16 bytes), `struct cn_msg` (20), `struct proc_event` (what, cpu, time stamp: 16; then what happened).
+/// Offsets in a message: `struct nlmsghdr` (16 bytes), `struct cn_msg` (20), `struct proc_event` (kind, cpu, time stamp: 16; then details).
 const NETLINK: usize = 16;
 const MESSAGE: usize = NETLINK + 20;
 const DETAILS: usize = MESSAGE + 16;
-/// Room for events that nobody has read yet, in bytes: a storm of 10,000 forks.
+/// Buffer for unread events, in bytes: a storm of 10,000 forks.
 const ROOM_BYTES: libc::c_int = 4 << 20;
-/// How long the first event is waited for: the kernel sends it before the call that causes it returns.
+/// Maximum wait for the first event: the kernel sends it before the call that causes it returns.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// More messages than the queue has room for: the kernel doubles [`ROOM_BYTES`] and counts at least 512 bytes for each. So one reading
-/// empties a queue from which events were dropped.
+/// More messages than the queue holds: the kernel doubles [`ROOM_BYTES`] and counts at least 512 bytes for each. So one reading empties a
+/// queue from which events were dropped.
 const MAX_MESSAGES_AT_ONCE: usize = 2 * ROOM_BYTES as usize / 512;
-/// `SK_MEMINFO_DROPS` (include/uapi/linux/sock_diag.h): its place among the numbers of `SO_MEMINFO`.
+/// `SK_MEMINFO_DROPS` (include/uapi/linux/sock_diag.h): its index in the numbers of `SO_MEMINFO`.
 const DROPS: usize = 8;
 
 /// A subscription.
@@ -47,29 +47,28 @@ const DROPS: usize = 8;
 pub struct ProcessEvents {
     socket: OwnedFd,
     wanted: u32,
-    /// Whether the kernel sends no more than that, and sees by itself that the socket is closed.
+    /// True if the kernel sends only the wanted events, and notices by itself that the socket is closed.
     has_filter: bool,
     losses: LossDetector,
 }
 
-/// Finds out whether events were lost since it was asked last.
+/// Detects events lost since the last check.
 #[derive(Debug, Default)]
 struct LossDetector {
-    /// How many messages the kernel had dropped for this socket.
+    /// Number of messages that the kernel had dropped for this socket.
     dropped: u32,
-    /// The number of the last message of each cpu.
     last_sequence: BTreeMap<u32, u32>,
     has_gap: bool,
 }
 
 impl LossDetector {
-    /// Takes the number that a cpu gave to a message; each cpu numbers its messages one after the other.
+    /// Records a message's number; each cpu numbers its messages consecutively.
     fn note_sequence(&mut self, cpu: u32, sequence: u32) {
         let last = self.last_sequence.insert(cpu, sequence);
         self.has_gap |= last.is_some_and(|last| last.wrapping_add(1) != sequence);
     }
 
-    /// Whether events were lost, given how many messages the kernel has dropped by now, where it counts them.
+    /// Returns true if events were lost; `dropped` is the kernel's present count of dropped messages, if it has one.
     fn has_lost(&mut self, dropped: Option<u32>) -> bool {
         let dropped = dropped.unwrap_or(self.dropped);
         let has_dropped = std::mem::replace(&mut self.dropped, dropped) != dropped;
@@ -78,10 +77,10 @@ impl LossDetector {
 }
 
 impl ProcessEvents {
-    /// Subscribes to what happens to any process from now on.
+    /// Subscribes to the events of all processes from now on.
     ///
     /// # Errors
-    /// The gap that says why the kernel refuses. Who must know then looks at all processes now and again.
+    /// The gap that says why the kernel refuses. The caller can then scan all processes periodically.
     pub fn open(kinds: &[Kind]) -> Result<Self, Gap> {
         let mask = |kind: &Kind| match kind {
             Kind::Fork => FORK,
@@ -92,8 +91,7 @@ impl ProcessEvents {
         let wanted = kinds.iter().map(mask).fold(0, |all, one| all | one);
         let socket = connected().map_err(|error| gap(&error))?;
         let mut events = Self { socket, wanted, has_filter: true, losses: LossDetector::default() };
-        // A kernel of before 6.6 has no filter, and passes over a request that has one. No kernel says what became of a request
-        // that it does not grant.
+        // A kernel before 6.6 has no filter, and ignores a request with one. No kernel reports that it refused a request.
         events.has_filter = events.delivers(&[LISTEN, wanted | COMM]).map_err(|error| gap(&error))?;
         if events.has_filter {
             events.send(&[LISTEN, wanted]).map_err(|error| gap(&error))?;
@@ -106,11 +104,11 @@ impl ProcessEvents {
         Err(Gap::new(WHAT, why).cured_by("run with CAP_NET_ADMIN, outside of containers"))
     }
 
-    /// Waits until something happens, at most this long, and appends it in the order in which the kernel reported it. If events were lost,
+    /// Waits for events, at most `patience`, and appends them in the order in which the kernel reported them. If events were lost,
     /// [`ProcessEvent::Lost`] follows them, once for all that were lost before.
     ///
     /// # Errors
-    /// What the kernel says; none is known.
+    /// The kernel's error; none is known.
     pub fn wait(&mut self, patience: Duration, into: &mut Vec<ProcessEvent>) -> io::Result<()> {
         if !self.has_more(patience)? {
             return Ok(());
@@ -132,7 +130,7 @@ impl ProcessEvents {
         Ok(())
     }
 
-    /// Returns how many messages the kernel has dropped for this socket, or `None` before Linux 4.12.
+    /// Returns the number of messages that the kernel has dropped for this socket, or `None` before Linux 4.12.
     fn dropped(&self) -> Option<u32> {
         let mut numbers = [0_u32; DROPS + 1];
         let mut length = size_of_val(&numbers) as libc::socklen_t;
@@ -151,7 +149,8 @@ impl ProcessEvents {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Sends a request for new names of threads and more; whether it works, which a new name of this thread, its present one, shows.
+    /// Sends a request that includes renames of threads. Returns true if it works: renaming this thread to its present name causes an
+    /// event.
     fn delivers(&mut self, request: &[u32]) -> io::Result<bool> {
         self.send(request)?;
         let mut name = [0_u8; 16];
@@ -184,7 +183,7 @@ impl ProcessEvents {
         }
     }
 
-    /// The next event with its kind; nothing where a message is none. [`io::ErrorKind::WouldBlock`] where there is no message yet.
+    /// Returns the next event with its kind, or `None` if a message is no event. [`io::ErrorKind::WouldBlock`] if there is no message yet.
     fn receive(&mut self) -> io::Result<Option<(u32, ProcessEvent)>> {
         let mut bytes = [0_u8; 512];
         // SAFETY: an all-zero address is a valid one.
@@ -197,11 +196,11 @@ impl ProcessEvents {
             libc::recvfrom(socket, bytes.as_mut_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT, from, &raw mut length)
         };
         let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
-        // What no kernel sent is no event.
+        // Only the kernel's messages count.
         if from.nl_pid != 0 {
             return Ok(None);
         }
-        // With a filter there are gaps of what was not asked for; kernels that have one count what they drop.
+        // With a filter the numbers have gaps for unwanted events; kernels with a filter count the messages that they drop.
         if let Some((cpu, sequence)) = numbered(&bytes[..received]).filter(|_| !self.has_filter) {
             self.losses.note_sequence(cpu, sequence);
         }
@@ -211,14 +210,14 @@ impl ProcessEvents {
 
 impl Drop for ProcessEvents {
     fn drop(&mut self) {
-        // An older kernel would go on to make messages that nobody reads.
+        // An older kernel would continue to make messages without a reader.
         if !self.has_filter {
             let _ = self.send(&[IGNORE]);
         }
     }
 }
 
-/// For poll(2): readable when something happened.
+/// For poll(2): readable when there are events.
 impl AsFd for ProcessEvents {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -227,7 +226,7 @@ impl AsFd for ProcessEvents {
 
 fn connected() -> io::Result<OwnedFd> {
     let checked = |result: libc::c_int| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
-    // SAFETY: socket takes numbers, and what it returns is ours alone; bind and setsockopt read what outlives them.
+    // SAFETY: socket takes numbers, and its result has no other owner; bind and setsockopt read values that outlive them.
     unsafe {
         let socket = libc::socket(libc::AF_NETLINK, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::NETLINK_CONNECTOR);
         let socket = OwnedFd::from_raw_fd(checked(socket)?);
@@ -241,7 +240,7 @@ fn connected() -> io::Result<OwnedFd> {
             let (room, length) = ((&raw const bytes).cast(), size_of::<libc::c_int>() as libc::socklen_t);
             libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, room, length)
         };
-        // Less room than was asked for loses events earlier, which is reported.
+        // A smaller buffer loses events earlier, which is reported.
         if room(libc::SO_RCVBUFFORCE) != 0 {
             room(libc::SO_RCVBUF);
         }
@@ -259,14 +258,14 @@ fn gap(error: &io::Error) -> Gap {
     }
 }
 
-/// A request to the process connector.
+/// Encodes a request to the process connector.
 fn request_bytes(request: &[u32]) -> Vec<u8> {
     let size = size_of_val(request);
     let mut bytes = Vec::with_capacity(MESSAGE + size);
     bytes.extend(((MESSAGE + size) as u32).to_ne_bytes());
     bytes.extend((libc::NLMSG_DONE as u16).to_ne_bytes());
     bytes.extend(0_u16.to_ne_bytes());
-    // The rest of the first header, then whom it is for, its number, and the number that is answered.
+    // The rest of the first header, then the address, its number, and the number of the answered message.
     for word in [0, 0, CONNECTOR, CONNECTOR, 0, 0] {
         bytes.extend(word.to_ne_bytes());
     }
@@ -276,7 +275,7 @@ fn request_bytes(request: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// The cpu of an event and the number that it gave to the message; nothing for an answer to a request, which has neither.
+/// Returns the cpu of an event and its message's number; `None` for an answer to a request, which has neither.
 fn numbered(bytes: &[u8]) -> Option<(u32, u32)> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     if (word(NETLINK)?, word(NETLINK + 4)?) != (CONNECTOR, CONNECTOR) || word(MESSAGE)? == 0 {
@@ -285,7 +284,7 @@ fn numbered(bytes: &[u8]) -> Option<(u32, u32)> {
     Some((word(MESSAGE + 4)?, word(NETLINK + 8)?))
 }
 
-/// The event of a message of the kernel, with its kind.
+/// Decodes a kernel message into an event, with its kind.
 fn parsed(bytes: &[u8]) -> Option<(u32, ProcessEvent)> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let detail = |index: usize| word(DETAILS + 4 * index);
@@ -294,7 +293,7 @@ fn parsed(bytes: &[u8]) -> Option<(u32, ProcessEvent)> {
     }
     let kind = word(MESSAGE)?;
     let event = match kind {
-        // Parent's thread and process, then the child's.
+        // The parent's thread and process, then the child's.
         FORK => ProcessEvent::Forked { parent: detail(1)?, process: detail(3)?, thread: detail(2)? },
         EXEC => ProcessEvent::Executed { process: detail(1)? },
         COMM => {

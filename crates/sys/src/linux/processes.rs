@@ -1,7 +1,7 @@
-//! All processes, and what is known of each: /proc/PID/{stat,status,cmdline,cgroup,exe}.
+//! All processes, and facts about each: /proc/PID/{stat,status,cmdline,cgroup,exe}.
 //!
-//! A look at one process reads four files and a link, each by one call; the threads of one are a file and a system call each. Who has matched
-//! a process keeps the numbers of its threads, and asks for their masks alone: [`super::affinity::of`], one system call a thread.
+//! A look at one process reads four files and a link, each in one call; its threads cost a file and a system call each. A caller that has
+//! matched a process keeps the numbers of its threads, and reads only their masks: [`super::affinity::of`], one system call a thread.
 
 use std::fs;
 use std::io;
@@ -12,24 +12,24 @@ use super::process::{Process, Stat};
 use super::task::numbers;
 pub use crate::values::processes::{Executable, Facts, Thread};
 
-/// Of the words of a command line so many bytes are read.
+/// Maximum that is read of a command line, in bytes.
 const LONGEST_ARGUMENTS_BYTES: u64 = 64 << 10;
-/// What the kinds of units end in that have processes of their own: systemd.unit(5).
+/// Suffixes of units that have processes of their own: systemd.unit(5).
 const WITH_PROCESSES: [&str; 5] = [".service", ".scope", ".socket", ".mount", ".swap"];
 
-/// Whether processes are in control groups, and in units of a service manager.
+/// True if processes are in control groups, and in units of a service manager.
 pub const HAVE_CONTROL_GROUPS: bool = true;
 
-/// The numbers of all processes that this one can see, in the order of their numbers.
+/// Returns the numbers of all processes that this one can see, in ascending order.
 pub fn all() -> Vec<u32> {
     numbers("/proc")
 }
 
 impl Facts {
-    /// What is known of a process; nothing where there is none, or it has ended.
+    /// Reads the facts about a process; `None` if there is none, or it has ended.
     ///
     /// # Errors
-    /// When /proc is not the kernel's own, or hides this process.
+    /// If /proc is not the kernel's own, or hides this process.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
         match ProcFolder::open(&format!("/proc/{id}")).and_then(|folder| in_folder(id, &folder)) {
             Err(error) if is_gone(&error) => Ok(None),
@@ -38,14 +38,14 @@ impl Facts {
     }
 }
 
-/// All that is read is of one process, whoever has its number meanwhile.
+/// Reads all facts through one handle, so that they are of one process even if its number is reused.
 fn in_folder(id: u32, folder: &ProcFolder) -> io::Result<Option<Facts>> {
     let text = |file| folder.read(file, u64::MAX).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let stat = || Stat::parse(&text("stat")?).ok_or_else(|| unreadable(id));
     let Stat { name, has_ended: false, parent, session, has_terminal, start_ticks } = stat()? else { return Ok(None) };
     let [real_user, user] = users_in(&text("status")?).ok_or_else(|| unreadable(id))?;
     let executable = executable(folder);
-    // One that has ended meanwhile and was not waited for executes nothing either.
+    // A process that has ended meanwhile and was not waited for has no executable either.
     if executable == Executable::Kernel && stat()?.has_ended {
         return Ok(None);
     }
@@ -71,7 +71,7 @@ fn unreadable(id: u32) -> io::Error {
     io::Error::other(format!("/proc/{id} is not in the kernel's format"))
 }
 
-/// The threads of a process, in the order of their starts; none where it has ended.
+/// Returns the threads of a process, in the order of their starts; none if it has ended.
 pub fn threads(process: u32) -> Vec<Thread> {
     let Ok(folder) = ProcFolder::open(&format!("/proc/{process}/task")) else { return Vec::new() };
     let seen = |id: u32| {
@@ -82,13 +82,13 @@ pub fn threads(process: u32) -> Vec<Thread> {
     super::task::threads(process).into_iter().filter_map(seen).collect()
 }
 
-/// The name of a user (passwd(5)): of those that this machine itself knows, not of a directory service.
+/// Returns the name of a user (passwd(5)): only of this machine's own users, not of a directory service.
 pub fn user_name(user: u32) -> Option<String> {
     user_name_in(&fs::read_to_string("/etc/passwd").ok()?, user)
 }
 
-/// Whether a user is root or one of the system's services, by the numbers that systems give to these: up to 999 (SYS_UID_MAX of
-/// login.defs(5)), and those of `DynamicUser=` (systemd.exec(5)).
+/// Returns true if a user is root or a system service, by the usual ranges of numbers: up to 999 (SYS_UID_MAX of login.defs(5)), and those
+/// of `DynamicUser=` (systemd.exec(5)).
 pub fn is_system_user(user: u32) -> bool {
     matches!(user, 0..=999 | 61_184..=65_519)
 }
@@ -101,7 +101,7 @@ fn user_name_in(passwd: &str, user: u32) -> Option<String> {
     })
 }
 
-/// The link of a thread of the kernel's leads nowhere.
+/// Reads the link to the executable. A kernel thread's leads nowhere.
 fn executable(folder: &ProcFolder) -> Executable {
     match folder.followed("exe") {
         Ok((path, device, inode)) => Executable::File { path, device, inode },
@@ -110,15 +110,15 @@ fn executable(folder: &ProcFolder) -> Executable {
     }
 }
 
-/// The real and the effective user: the first numbers of the line "Uid:" (proc_pid_status(5)). The owner of /proc/PID would not do, which
-/// is root for processes that may not be dumped.
+/// Returns the real and the effective user: the first numbers of the line "Uid:" (proc_pid_status(5)). The owner of /proc/PID would not do:
+/// it is root for processes that may not be dumped.
 fn users_in(status: &str) -> Option<[u32; 2]> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     let mut users = line.split_whitespace().map(|word| word.parse().ok());
     Some([users.next()??, users.next()??])
 }
 
-/// Words end with a zero each. A process that writes over them may leave no zero at all.
+/// Splits a command line: each argument ends with a zero. A process that overwrites them may leave no zero at all.
 fn arguments_in(bytes: &[u8]) -> Vec<String> {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     if bytes.is_empty() {
@@ -127,7 +127,7 @@ fn arguments_in(bytes: &[u8]) -> Vec<String> {
     bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// The path in the hierarchy of version 2, or in systemd's own of version 1 where the first has none: cgroups(7), "/proc/pid/cgroup".
+/// Returns the path in the hierarchy of version 2, or in systemd's own of version 1 if the first has none: cgroups(7), "/proc/pid/cgroup".
 fn cgroup_in(text: &str) -> String {
     let path = |names: &str| {
         text.lines().find_map(|line| line.split_once(':')?.1.split_once(':').filter(|(name, _)| *name == names))
@@ -137,13 +137,13 @@ fn cgroup_in(text: &str) -> String {
     second.filter(|path| *path != "/").or(systemd).or(second).unwrap_or_default().to_owned()
 }
 
-/// The unit of the system's manager, and that of a user's: the first below slices alone, and the first in what the manager of the user
-/// has below its own. Further down, whoever a group was delegated to may choose names.
+/// Returns the unit of the system's manager, and the unit of a user's manager: the first name below slices only, and the first below the
+/// user manager's own group. Further down, the owner of a delegated group may choose names.
 fn units_in(cgroup: &str) -> (Option<String>, Option<String>) {
     let mut names = cgroup.split('/').filter(|name| !name.is_empty());
     let mut unit = || -> Option<String> {
         let name = names.find(|name| !name.ends_with(".slice"))?;
-        // Names that the kernel could take for its own files begin with "_" (systemd's cg_escape).
+        // Names that look like kernel files are prefixed with "_" (systemd's cg_escape).
         let name = name.strip_prefix('_').unwrap_or(name);
         WITH_PROCESSES.iter().any(|end| name.ends_with(end)).then(|| name.to_owned())
     };

@@ -1,4 +1,4 @@
-//! What the cpus have spent their time on, read again and again at little cost: /proc/stat, and how often each was throttled.
+//! Time spent per cpu, read repeatedly at little cost: /proc/stat, and the throttle counts.
 
 use std::fs::File;
 use std::io;
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use corewise_machine::worth::Ticks;
 
-/// The file is read in pieces of so many bytes; what follows the lines of the cpus is not read.
+/// Size of a read; the file is not read beyond the lines of the cpus.
 const PIECE_BYTES: usize = 64 << 10;
-/// So many cpus are asked at a time how often they were throttled: each is a file of its own.
+/// Number of throttle counts that are read at a time: each is a file of its own.
 const THROTTLES: u32 = 16;
 
-/// A reader that keeps its file open and its memory.
+/// A reader that keeps its file open and reuses its memory.
 #[derive(Debug)]
 pub struct ProcessorTime {
     file: File,
@@ -26,7 +26,7 @@ impl ProcessorTime {
     /// Opens /proc/stat.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If it cannot be read.
     pub fn open() -> io::Result<Self> {
         Self::in_folder(Path::new("/proc"))
     }
@@ -34,7 +34,7 @@ impl ProcessorTime {
     /// Opens the file of that name in a folder of the form of /proc.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If it cannot be read.
     pub fn in_folder(proc: &Path) -> io::Result<Self> {
         File::open(proc.join("stat")).map(Self::of_file)
     }
@@ -44,10 +44,10 @@ impl ProcessorTime {
         Self { file, bytes: Vec::new(), ticks: Vec::new(), throttled: Vec::new(), next: 0 }
     }
 
-    /// The counters of each cpu by its number; nothing for one that is offline.
+    /// Returns the counters of each cpu by its number; `None` for an offline cpu.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn read(&mut self) -> io::Result<&[Option<Ticks>]> {
         let mut length = 0;
         loop {
@@ -62,8 +62,8 @@ impl ProcessorTime {
         Ok(&self.ticks)
     }
 
-    /// The counters that were read last, and how often each cpu was throttled since boot, as far as it is known: a few cpus are looked at
-    /// each time that this is called (/sys/devices/system/cpu/cpuN/thermal_throttle/core_throttle_count, x86 alone).
+    /// Returns the counters that were read last, and the throttle counts since boot, as far as known: each call reads the counts of a few
+    /// cpus (/sys/devices/system/cpu/cpuN/thermal_throttle/core_throttle_count, x86 only).
     pub fn counters(&mut self) -> (&[Option<Ticks>], &[Option<u32>]) {
         let cpus = self.ticks.len() as u32;
         self.throttled.resize(cpus as usize, None);
@@ -77,7 +77,7 @@ impl ProcessorTime {
     }
 }
 
-/// Whether the lines of all cpus are there: the last whole line is another one.
+/// Returns true if the lines of all cpus are there: the last whole line is another one.
 fn is_complete(bytes: &[u8]) -> bool {
     let line_end = |bytes: &[u8]| bytes.iter().rposition(|byte| *byte == b'\n');
     line_end(bytes).is_some_and(|end| {
@@ -86,8 +86,8 @@ fn is_complete(bytes: &[u8]) -> bool {
     })
 }
 
-/// Reads the lines of cpus, which come first: "cpu3 user nice system idle iowait irq softirq steal guest guest_nice" (proc_stat(5)). Guest
-/// time is part of user time. Nothing is allocated once there is room.
+/// Parses the lines of cpus, which come first: "cpu3 user nice system idle iowait irq softirq steal guest guest_nice" (proc_stat(5)). Guest
+/// time is part of user time. Allocates only while `into` grows.
 fn parse(bytes: &[u8], into: &mut Vec<Option<Ticks>>) {
     into.fill(None);
     for line in bytes.split(|byte| *byte == b'\n') {

@@ -1,21 +1,21 @@
-//! Scheduling classes: before all others, and like all others.
+//! Scheduling classes: ahead of all other threads, and the default.
 
 use std::io;
 
-/// Lets the calling thread run before all others of the default class: SCHED_FIFO at the lowest priority (sched(7)). Threads that
-/// it makes do not inherit it.
+/// Lets the calling thread run before all threads of the default class: SCHED_FIFO at the lowest priority (sched(7)). Its new threads do
+/// not inherit it.
 ///
 /// # Errors
-/// When this user may not (CAP_SYS_NICE, or RLIMIT_RTPRIO of 1).
+/// If this user may not (CAP_SYS_NICE, or RLIMIT_RTPRIO of 1).
 pub fn run_first() -> io::Result<()> {
     set(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1)
 }
 
-/// Lets a thread of this process run like all others again: SCHED_OTHER. That its own threads inherit nothing stays, since only
-/// CAP_SYS_NICE may take that back.
+/// Returns a thread of this process to the default class: SCHED_OTHER. Its new threads still do not inherit the class, since clearing that
+/// flag takes CAP_SYS_NICE.
 ///
 /// # Errors
-/// When the thread has ended.
+/// If the thread has ended.
 pub fn run_as_others(thread: u32) -> io::Result<()> {
     set(thread, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
 }

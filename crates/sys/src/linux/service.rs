@@ -1,4 +1,4 @@
-//! What a service reports to its service manager: sd_notify(3), without its library.
+//! A service's reports to its service manager: sd_notify(3), without its library.
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Sends a state, such as `READY=1`, to the socket that `NOTIFY_SOCKET` names: a path, or `@` and a name without a file.
+/// Sends a state, such as `READY=1`, to the socket in `NOTIFY_SOCKET`: a path, or `@` and a name without a file.
 ///
 /// # Errors
-/// What the system says: nobody listens there, or it is no socket.
+/// The system's error: no listener, or it is no socket.
 pub fn notify(socket: &OsStr, state: &str) -> io::Result<()> {
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
@@ -20,13 +20,13 @@ pub fn notify(socket: &OsStr, state: &str) -> io::Result<()> {
     if sent == state.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// The command that lets another one be started whenever this user logs on, where there is no systemd that takes units.
+/// Returns the command that makes another command start at each logon of this user; `None` on systems with systemd units.
 pub fn at_logon(_program: &str, _arguments: &str) -> Option<String> {
     None
 }
 
-/// Whether standard error goes to the journal of the service manager, which says so in `JOURNAL_STREAM`, "DEVICE:INODE" (systemd.exec(5)):
-/// a program that was started with the variable may have been given another file since.
+/// Returns true if standard error goes to the journal of the service manager. The check compares the file with `JOURNAL_STREAM`,
+/// "DEVICE:INODE" (systemd.exec(5)), since a program started with the variable may have been given another file.
 pub fn logs_to_journal() -> bool {
     let file = std::fs::metadata("/proc/self/fd/2").map(|file| format!("{}:{}", file.dev(), file.ino()));
     std::env::var("JOURNAL_STREAM").ok().zip(file.ok()).is_some_and(|(stream, file)| stream == file)

@@ -1,4 +1,4 @@
-//! Signals of a process that waits for another one: held back and taken one by one, passed on, and given back.
+//! Signals of a process that waits for another one: blocked and taken one by one, passed on, and restored.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::process::Process;
 pub use crate::values::signals::{Sender, Signal};
 
-/// The code of siginfo_t for signals that the kernel sends itself, as for keys that were pressed on a terminal.
+/// The code of siginfo_t for signals sent by the kernel itself, as for keys pressed on a terminal.
 const SI_KERNEL: i32 = 0x80;
 
-/// Signals that end or stop a process at the moment something is wrong in it, or that cannot be held back at all.
+/// Signals that report a fault of the process itself, or that cannot be blocked.
 const OWN: [i32; 8] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -24,11 +24,11 @@ const OWN: [i32; 8] = [
     libc::SIGSTOP,
 ];
 
-/// Whether SIGPIPE was ignored when this program was started.
+/// True if SIGPIPE was ignored when this program was started.
 static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Rust ignores SIGPIPE before `main`, and nothing says what it was before. A command that is started in our place should
-/// find what we found, so it is looked up before that, where C programs have their constructors.
+/// Reads the disposition of SIGPIPE as a constructor, as in C programs: Rust ignores SIGPIPE before `main` without recording the old
+/// disposition, and a command that replaces this program should inherit it.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK_UP_PIPE: extern "C" fn() = {
@@ -38,12 +38,12 @@ static LOOK_UP_PIPE: extern "C" fn() = {
     look_up_pipe
 };
 
-/// Whether SIGPIPE was ignored when this program was started.
+/// Returns true if SIGPIPE was ignored when this program was started.
 pub(super) fn pipe_was_ignored() -> bool {
     PIPE_WAS_IGNORED.load(Ordering::Relaxed)
 }
 
-/// Whether a signal is ignored.
+/// Returns true if a signal is ignored.
 pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: an all-zero sigaction is a valid one, and the kernel fills it; no new action is given.
     unsafe {
@@ -52,7 +52,7 @@ pub fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// Whether this process was started to outlive its terminal, as nohup(1) does.
+/// Returns true if this process was started to outlive its terminal, as by nohup(1).
 pub fn outlives_terminal() -> bool {
     is_ignored(libc::SIGHUP)
 }
@@ -62,15 +62,15 @@ pub fn outlive_terminal() {
     ignore(libc::SIGHUP, true);
 }
 
-/// Whether somebody wants this process to stop, as Ctrl-Z does, since [`notice_stops`].
+/// True after a request to stop this process, as by Ctrl-Z, since [`notice_stops`].
 static IS_TO_STOP: AtomicBool = AtomicBool::new(false);
 
-/// From here on SIGTSTP is noticed, and stops this process where it calls [`stop_now`].
+/// Makes SIGTSTP set a flag; [`stop_now`] then stops this process.
 pub fn notice_stops() {
     extern "C" fn note(_: libc::c_int) {
         IS_TO_STOP.store(true, Ordering::SeqCst);
     }
-    // SAFETY: an all-zero sigaction is a valid one; the handler does nothing but to store into an atomic.
+    // SAFETY: an all-zero sigaction is a valid one; the handler only stores into an atomic.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
@@ -79,12 +79,12 @@ pub fn notice_stops() {
     }
 }
 
-/// Whether this process is to stop.
+/// Returns true if this process is to stop.
 pub fn is_to_stop() -> bool {
     IS_TO_STOP.load(Ordering::SeqCst)
 }
 
-/// Stops this process as SIGTSTP does by default; returns when it was continued, or at once where no shell could continue it.
+/// Stops this process as SIGTSTP does by default. Returns when it is continued, or at once if no shell could continue it.
 pub fn stop_now() {
     ignore(libc::SIGTSTP, false);
     // SAFETY: a call without memory.
@@ -93,7 +93,7 @@ pub fn stop_now() {
     notice_stops();
 }
 
-/// SIGTSTP stops this process at once again.
+/// Makes SIGTSTP stop this process at once again.
 pub fn stop_at_once() {
     ignore(libc::SIGTSTP, false);
     if IS_TO_STOP.swap(false, Ordering::SeqCst) {
@@ -102,14 +102,14 @@ pub fn stop_at_once() {
     }
 }
 
-/// Lets a signal do what it does by default, or be ignored. Safe to call between fork(2) and execve(2).
+/// Sets a signal to its default action, or to be ignored. Safe to call between fork(2) and execve(2).
 pub(super) fn ignore(signal: i32, ignored: bool) {
     let action = if ignored { libc::SIG_IGN } else { libc::SIG_DFL };
     // SAFETY: neither action runs code of ours.
     unsafe { libc::signal(signal, action) };
 }
 
-/// All signals of the calling thread held back, but those of its own faults; given back on drop.
+/// Blocks all signals of the calling thread except for its own faults; restored on drop.
 #[derive(Debug)]
 pub struct Held {
     held: Set,
@@ -128,7 +128,7 @@ impl std::fmt::Debug for Set {
 }
 
 impl Set {
-    /// Makes this the set of held signals of the calling thread. Safe to call between fork(2) and execve(2).
+    /// Makes this the set of blocked signals of the calling thread. Safe to call between fork(2) and execve(2).
     pub(super) fn hold(&self) {
         // SAFETY: the set is initialised; it fails only for an unknown first argument.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
@@ -136,13 +136,13 @@ impl Set {
 }
 
 impl Held {
-    /// Holds back signals, in a program whose only thread is the calling one.
+    /// Blocks signals, in a program with the calling thread only.
     ///
     /// # Errors
-    /// What the system says; none is known.
+    /// The system's error; none is known.
     pub fn new() -> io::Result<Self> {
         let child_was_ignored = is_ignored(libc::SIGCHLD);
-        // Ended children are forgotten, their status with them, where SIGCHLD is ignored.
+        // If SIGCHLD is ignored, the kernel discards ended children with their status.
         ignore(libc::SIGCHLD, false);
         let (mut held, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: sigfillset and pthread_sigmask initialise the sets that they are given.
@@ -160,24 +160,24 @@ impl Held {
         }
     }
 
-    /// The signals that were held back before.
+    /// Returns the signals that were blocked before.
     pub(super) fn before(&self) -> Set {
         self.before
     }
 
-    /// Whether SIGCHLD was ignored before.
+    /// Returns true if SIGCHLD was ignored before.
     pub(super) fn child_was_ignored(&self) -> bool {
         self.child_was_ignored
     }
 
-    /// The next signal, waited for so long: sigtimedwait(2). Nothing where none came.
+    /// Waits for the next signal, at most `wait`: sigtimedwait(2). `None` if there was none.
     pub fn next(&self, wait: Duration) -> Option<Signal> {
         let wait = libc::timespec {
             tv_sec: wait.as_secs().try_into().unwrap_or(libc::time_t::MAX),
             tv_nsec: wait.subsec_nanos().into(),
         };
-        // SAFETY: the kernel reads the set and the time and fills the siginfo, all of which outlive the call; who sent it
-        // is there for every code that a process can send.
+        // SAFETY: the kernel reads the set and the time and fills the siginfo, all of which outlive the call; every code that a process can
+        // send has a sender.
         unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             let number = libc::sigtimedwait(&raw const self.held.0, &raw mut info, &raw const wait);
@@ -187,7 +187,7 @@ impl Held {
         }
     }
 
-    /// Whether this process is to go on: SIGCONT came and was not taken yet.
+    /// Returns true if this process is to continue: SIGCONT is pending.
     pub fn is_to_go_on(&self) -> bool {
         self.is_pending(libc::SIGCONT)
     }
@@ -198,14 +198,13 @@ impl Held {
         unsafe { libc::sigpending(pending.as_mut_ptr()) == 0 && libc::sigismember(pending.as_ptr(), signal) == 1 }
     }
 
-    /// Stops this process as a signal would: SIGTSTP, SIGTTIN, SIGTTOU or SIGSTOP. Returns when it was continued, or at
-    /// once where the system does not stop it, as it does not where no shell could continue it.
+    /// Stops this process as a signal would: SIGTSTP, SIGTTIN, SIGTTOU or SIGSTOP. Returns when it is continued, or at once if the system
+    /// does not stop it, as when no shell could continue it.
     pub fn stop(&self, signal: i32) {
         self.deliver(signal);
     }
 
-    /// Ends this process as a signal ends it, without a core file: whoever waits for it sees that signal. Returns where
-    /// the signal does not end it.
+    /// Ends this process by a signal, without a core file, so that its parent sees that signal. Returns if the signal does not end it.
     pub fn end(&self, signal: i32) {
         let nothing = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the kernel reads the limit.
@@ -213,7 +212,7 @@ impl Held {
         self.deliver(signal);
     }
 
-    /// Sends a signal to ourselves with its default action and lets it through.
+    /// Sends a signal to ourselves with its default action and unblocks it.
     fn deliver(&self, signal: i32) {
         ignore(signal, false);
         // SAFETY: the sets are initialised by sigemptyset; a signal with its default action runs no code of ours.
@@ -237,16 +236,16 @@ impl Drop for Held {
     }
 }
 
-/// What a terminal sends with Ctrl-C.
+/// The signal of Ctrl-C.
 pub const INTERRUPT: i32 = libc::SIGINT;
-/// What a terminal sends with Ctrl-Z.
+/// The signal of Ctrl-Z.
 pub const STOP: i32 = libc::SIGTSTP;
-/// What asks a service to read its files again.
+/// The signal that asks a service to read its files again.
 pub const RELOAD: i32 = libc::SIGHUP;
-/// What asks a service to end.
+/// The signal that asks a service to end.
 pub const TERMINATE: i32 = libc::SIGTERM;
 
-/// Sends a signal to a child that was not waited for yet, so that its number is its own: kill(2). Any other number is passed over.
+/// Sends a signal to a child that was not waited for yet, so that its number is still its own: kill(2). Does nothing for any other number.
 pub fn send(child: u32, signal: i32) {
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: the kernel fills the siginfo, of which zeros are a valid value; kill is a call without memory.
@@ -258,8 +257,8 @@ pub fn send(child: u32, signal: i32) {
     }
 }
 
-/// Sends a signal to any process, which may have ended and its number be another's by now: through a handle that is opened before its
-/// start time is looked at, pidfd_send_signal(2); before Linux 5.3 by its number, right after that look.
+/// Sends a signal to any process; its number may have been reused. It uses a handle that is opened before its start time is checked,
+/// pidfd_send_signal(2); before Linux 5.3 its number, right after that check.
 pub fn send_to(process: &Process, signal: i32) {
     let handle = handle_of(process.id);
     if !process.is_alive() {
@@ -279,9 +278,9 @@ pub fn send_to(process: &Process, signal: i32) {
     }
 }
 
-/// A handle of a process, which stays this one's when the number is another's: pidfd_open(2).
+/// Opens a handle of a process, which stays valid for it if its number is reused: pidfd_open(2).
 fn handle_of(process: u32) -> io::Result<OwnedFd> {
-    // SAFETY: a call without memory; what it returns is a new file, or -1.
+    // SAFETY: a call without memory; the result is a new file, or -1.
     unsafe {
         match libc::syscall(libc::SYS_pidfd_open, process, 0) {
             file if file >= 0 => Ok(OwnedFd::from_raw_fd(file as i32)),
@@ -290,36 +289,36 @@ fn handle_of(process: u32) -> io::Result<OwnedFd> {
     }
 }
 
-/// Whether a signal ends a process that does nothing about it, signal(7).
+/// Returns true if a signal's default action ends a process, signal(7).
 pub fn ends(signal: i32) -> bool {
     let passes = matches!(signal, libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH);
     !passes && !is_from_terminal(signal)
 }
 
-/// Whether a signal is one of those that stop a process from a terminal.
+/// Returns true for the signals that stop a process from a terminal.
 pub fn is_from_terminal(signal: i32) -> bool {
     matches!(signal, libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU)
 }
 
-/// Whether a signal of the kernel's reaches this process alone, not its children as well: its alarm, which was set before
-/// it was started, and, where it leads its session, the end of its terminal.
+/// Returns true if the kernel sends a signal to this process only, not to its children: its alarm, set before it was started, and the end
+/// of its terminal if it leads its session.
 pub fn is_meant_for_one(signal: i32) -> bool {
     signal == libc::SIGALRM || (signal == libc::SIGHUP && leads_session())
 }
 
-/// Whether a signal tells of a child.
+/// Returns true if a signal reports a change of a child.
 pub fn is_about_children(signal: i32) -> bool {
     signal == libc::SIGCHLD
 }
 
-/// Whether this process leads its session: then the kernel tells it alone that its terminal is gone.
+/// Returns true if this process leads its session: then the kernel reports the end of the terminal to it only.
 fn leads_session() -> bool {
     // SAFETY: calls without memory.
     unsafe { libc::getsid(0) == libc::getpid() }
 }
 
-/// Whether a shell with job control started this process: one of the same session, but of another group, which sees that
-/// it stops and can continue it.
+/// Returns true if a shell with job control started this process: a shell of the same session, but of another group, which sees that it
+/// stops and can continue it.
 pub fn has_job_control() -> bool {
     // SAFETY: calls without memory.
     unsafe {

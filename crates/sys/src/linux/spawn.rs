@@ -1,4 +1,4 @@
-//! Starting a command: in this program's place, or as a child that is waited for.
+//! Starting a command: in this program's place, or as a child.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -9,8 +9,7 @@ use super::{standard_files, task};
 pub use crate::values::signals::StateChange;
 pub use crate::values::spawn::{Effect, Manner};
 
-/// Puts a command in the place of this program: execvp(3). It finds signals as this program found them. Returns only
-/// where that fails.
+/// Replaces this program by a command: execvp(3). The command gets signals as this program found them. Returns only on failure.
 pub fn replace(command: &mut Command) -> io::Error {
     let is_ignored = pipe_was_ignored();
     let give_back = move || {
@@ -23,26 +22,26 @@ pub fn replace(command: &mut Command) -> io::Error {
     command.exec()
 }
 
-/// What becomes of cpus that a command is to prefer.
+/// Returns the effect of preferred cpus for a command.
 pub fn effect_of_preferred() -> Effect {
     Effect::Unavailable("Linux has no cpus that a program prefers, only masks, which restrict it")
 }
 
-/// What becomes of asking that a command is not slowed down to save power.
+/// Returns the effect of requesting that a command is not slowed down to save power.
 pub fn effect_of_full_speed() -> Effect {
     Effect::Unavailable("Linux slows no program down by itself, only cpus")
 }
 
-/// Puts a command in the place of this program, in a manner that this system does not have.
+/// Replaces this program by a command, in a manner that this system does not have.
 pub fn replace_in(_: &mut Command, _: Manner<'_>) -> io::Error {
     io::Error::from(io::ErrorKind::Unsupported)
 }
 
-/// Starts a command as a child of the same process group, with the affinity and memory policy of the calling thread and
-/// with the signals that this program found. Returns its number.
+/// Starts a command as a child of the same process group, with the affinity and memory policy of the calling thread and with the signals
+/// that this program found. Returns its number.
 ///
 /// # Errors
-/// That of execve(2): the command is not there or may not be executed. Or no process can be made.
+/// Those of execve(2): the command does not exist or may not be executed. Or no process can be made.
 pub fn start(command: &mut Command, held: &Held) -> io::Result<u32> {
     let (before, pipe, child) = (held.before(), pipe_was_ignored(), held.child_was_ignored());
     let give_back = move || {
@@ -57,14 +56,13 @@ pub fn start(command: &mut Command, held: &Held) -> io::Result<u32> {
     command.spawn().map(|child| child.id())
 }
 
-/// Makes descendants children of this process when their own parents end: prctl(2), PR_SET_CHILD_SUBREAPER. Where it fails, orphans are not
-/// found; nothing else is lost.
+/// Makes orphaned descendants children of this process: prctl(2), PR_SET_CHILD_SUBREAPER. If it fails, only orphans are not found.
 pub fn adopt_orphans() {
     // SAFETY: a call without memory.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
-/// The next change of a child that this process started and did not wait for yet, without waiting: waitpid(2). Nothing where there is none.
+/// Returns the next change of a child that was not waited for yet, without waiting: waitpid(2). `None` if there is none.
 pub fn change_of(child: u32) -> Option<StateChange> {
     let status = wait(child, libc::WUNTRACED | libc::WCONTINUED)?.0;
     let change = if libc::WIFEXITED(status) {
@@ -79,15 +77,15 @@ pub fn change_of(child: u32) -> Option<StateChange> {
     Some(change)
 }
 
-/// Waits for those children that have ended, but one: those that this process adopted would stay as long as it does.
+/// Reaps all ended children but one: adopted ones would otherwise stay as long as this process.
 pub fn reap_all_but(child: u32) {
     for other in task::children(std::process::id()).into_iter().filter(|other| *other != child) {
         wait(other, 0);
     }
 }
 
-/// The status of a child that has changed, and what it used so far if it has ended: wait4(2). Only a child of one number is ever waited
-/// for: how others end is to be known to whoever started them.
+/// Returns the status of a child that has changed, and its resource use if it has ended: wait4(2). It never waits for arbitrary children,
+/// so that other code still gets the status of its own.
 pub(super) fn wait(child: u32, options: i32) -> Option<(i32, libc::rusage)> {
     let child = libc::pid_t::try_from(child).ok().filter(|child| *child > 0)?;
     let (mut status, mut usage) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());

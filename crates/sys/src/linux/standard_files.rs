@@ -1,11 +1,11 @@
-//! Standard input, output and error that were closed when this program was started, and are again for who takes its place.
+//! Standard input, output and error that were closed when this program was started, and are closed again for the program that replaces it.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-/// A bit for each of the files 0 to 2 that was closed. Rust opens /dev/null in their place before `main`, so it is looked
-/// up before that, where C programs have their constructors.
+/// A bit for each of the files 0 to 2 that was closed. It is set by a constructor, as in C programs, since Rust opens /dev/null in their
+/// place before `main`.
 static WERE_CLOSED: AtomicU8 = AtomicU8::new(0);
 
 #[used]
@@ -20,15 +20,15 @@ static LOOK_UP: extern "C" fn() = {
     look_up
 };
 
-/// Whether standard output was closed when this program was started, so that what is written there is lost.
+/// Returns true if standard output was closed when this program was started, so that output there is lost.
 pub fn output_was_closed() -> bool {
     WERE_CLOSED.load(Ordering::Relaxed) & (1 << libc::STDOUT_FILENO) != 0
 }
 
-/// Waits so long at most for input on the terminal that standard input is; whether there is some. Nothing where it is no terminal.
+/// Waits at most `patience` for input on the terminal that is standard input. Returns true if there is some; `None` if it is no terminal.
 ///
 /// # Errors
-/// [`io::ErrorKind::UnexpectedEof`] where the terminal has gone; what the kernel says.
+/// [`io::ErrorKind::UnexpectedEof`] if the terminal is gone; the kernel's error.
 pub fn wait_for_input(patience: Duration) -> io::Result<Option<bool>> {
     if !io::stdin().is_terminal() {
         return Ok(None);

@@ -1,25 +1,25 @@
-//! /proc/stat: how each cpu's time was spent, in ticks of 1/100 s.
+//! Time spent per cpu, in ticks of 1/100 s: /proc/stat.
 
 use std::collections::BTreeMap;
 
-/// The kernel's unit here (USER_HZ), fixed at 100 for all architectures that Linux runs on today but alpha and ia64.
+/// The kernel's unit here (USER_HZ), fixed at 100 for all architectures that Linux runs on today except alpha and ia64.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What one cpu has spent its time on since boot, in seconds.
+/// Time of one cpu since boot, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuTime {
-    /// Everything but idle, waiting for input and output, and stolen time.
+    /// All time except idle, waiting for input and output, and stolen time.
     pub busy_s: f64,
-    /// Time a hypervisor ran something else.
+    /// Time in which a hypervisor ran something else.
     pub stolen_s: f64,
 }
 
-/// Reads the per-cpu lines of /proc/stat (proc_stat(5)); lines it does not understand are passed over.
+/// Parses the per-cpu lines of /proc/stat (proc_stat(5)); skips unknown lines.
 pub fn parse(text: &str) -> BTreeMap<u32, CpuTime> {
     text.lines().filter_map(parse_line).collect()
 }
 
-/// "cpu3 user nice system idle iowait irq softirq steal guest guest_nice"; guest time is part of user time.
+/// Parses "cpu3 user nice system idle iowait irq softirq steal guest guest_nice"; guest time is part of user time.
 fn parse_line(line: &str) -> Option<(u32, CpuTime)> {
     // The machine's total is "cpu" and a space.
     let numbered = line.strip_prefix("cpu").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;

@@ -1,4 +1,4 @@
-//! The processes that descend from one, and their threads: /proc/PID/task and /proc/PID/task/TID/children.
+//! Descendants of a process, and their threads: /proc/PID/task and /proc/PID/task/TID/children.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,7 +8,7 @@ use super::proc_files;
 use super::process::{self, Stat};
 pub use crate::values::task::{Others, Process};
 
-/// The children of a process, those among them that it adopted and those that have ended and were not waited for.
+/// Returns the children of a process, including adopted ones and ended ones that were not waited for.
 pub fn children(parent: u32) -> Vec<u32> {
     match fs::exists(format!("/proc/{parent}/task/{parent}/children")).unwrap_or(false) {
         true => threads(parent).into_iter().flat_map(|thread| listed_children(parent, thread)).collect(),
@@ -16,8 +16,8 @@ pub fn children(parent: u32) -> Vec<u32> {
     }
 }
 
-/// The processes that descend from one, parents before children; those that end meanwhile may be among them or not. A number that is given
-/// to a process of another parent meanwhile is not.
+/// Returns the descendants of a process, parents before children. Processes that end meanwhile may be included or not. A number that is
+/// reused for a process of another parent is not included.
 pub fn descendants(ancestor: u32) -> Vec<Process> {
     let lists = fs::exists(format!("/proc/{ancestor}/task/{ancestor}/children")).unwrap_or(false);
     let by_parent = if lists { HashMap::new() } else { children_by_parent() };
@@ -29,7 +29,7 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
     let mut to_visit = vec![(0, ancestor)];
     while let Some((parent, number)) = to_visit.pop() {
         let Ok(Some(stat)) = Stat::of(number) else { continue };
-        // Those that lost their parent meanwhile have another one among these, or are found the next time.
+        // A process that lost its parent meanwhile has another parent among these, or is found the next time.
         if !found.is_empty() && stat.parent != parent && !found.iter().any(|found| found.number == stat.parent) {
             continue;
         }
@@ -41,14 +41,14 @@ pub fn descendants(ancestor: u32) -> Vec<Process> {
     found.into_iter().skip_while(|process| process.number == ancestor).collect()
 }
 
-/// The children that a thread started, as the kernel lists them where it was built with CONFIG_PROC_CHILDREN.
+/// Returns the children that a thread started, as listed by a kernel with CONFIG_PROC_CHILDREN.
 fn listed_children(process: u32, thread: u32) -> Vec<u32> {
-    // Read to its end: the kernel gives such a list in pieces that are smaller than asked for.
+    // Read to its end: the kernel returns such a list in pieces that are smaller than asked for.
     let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
 
-/// The children of every process, by the parents that all processes name.
+/// Returns the children of every process, by the parents' numbers in all processes.
 fn children_by_parent() -> HashMap<u32, Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for process in numbers("/proc") {
@@ -59,64 +59,64 @@ fn children_by_parent() -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// The numbers in a folder of /proc, in the kernel's order: that of their starts for threads.
+/// Returns the numbers in a folder of /proc, in the kernel's order: by start for threads.
 pub(super) fn numbers(folder: &str) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The numbers of a process's threads, in the order of their starts; none where it has ended.
+/// Returns the numbers of a process's threads, in the order of their starts; none if it has ended.
 pub fn threads(process: u32) -> Vec<u32> {
     numbers(&format!("/proc/{process}/task"))
 }
 
-/// What in a process has its cpus from what started it, by number: its threads.
+/// Returns the numbers of the parts of a process that inherit its cpus: its threads.
 pub fn inheriting(process: u32) -> Vec<u32> {
     threads(process)
 }
 
-/// Whether threads were started or ended since a process had so many.
+/// Returns true if the process does not have `count` threads any more.
 pub fn has_other_than(process: u32, count: usize) -> bool {
     thread_count(process) != Some(count)
 }
 
-/// How many threads a process has; nothing where it has ended. The kernel counts them as links of their folder beside "." and ".."
-/// (proc_task_getattr in fs/proc/base.c), which takes less than to list them.
+/// Returns the number of threads of a process; `None` if it has ended. The kernel counts them as links of their folder beside "." and ".."
+/// (proc_task_getattr in fs/proc/base.c), which is faster than listing them.
 pub fn thread_count(process: u32) -> Option<usize> {
     folder_count(&format!("/proc/{process}/task"))
 }
 
-/// How many folders one has.
+/// Returns the number of folders in a folder.
 pub(super) fn folder_count(folder: &str) -> Option<usize> {
     let links = fs::metadata(folder).ok()?.nlink();
     links.checked_sub(2)?.try_into().ok()
 }
 
-/// Which thread of a process has this number now; nothing where none has.
+/// Returns the thread of a process that has this number now, or `None`.
 pub fn thread(process: u32, thread: u32) -> Option<process::Process> {
     thread_stat(process, thread).map(|(identity, _)| identity)
 }
 
-/// The same with its name.
+/// As [`thread`], with its name.
 pub(super) fn thread_stat(process: u32, thread: u32) -> Option<(process::Process, String)> {
     let text = proc_files::read(&format!("/proc/{process}/task/{thread}/stat")).ok()?;
     let stat = Stat::parse(&String::from_utf8_lossy(&text))?;
     Some((process::Process { id: thread, start_ticks: stat.start_ticks }, stat.name))
 }
 
-/// The name of a thread, which programs may change at any time: at most 15 bytes.
+/// Returns the name of a thread, which programs may change at any time: at most 15 bytes.
 pub fn name(process: u32, thread: u32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{process}/task/{thread}/comm")).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned())
 }
 
-/// A number that changes with every process and thread that is started: the last one that was given out, from
-/// /proc/loadavg. It is far cheaper than to look through the processes.
+/// Returns a number that changes with every new process and thread: the last number given out, from /proc/loadavg. This is far cheaper than
+/// scanning the processes.
 pub fn newest() -> Option<u32> {
     fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().nth(4)?.parse().ok()
 }
 
-/// Whether processes can be looked at here.
+/// Returns true if processes can be read here.
 pub fn is_available() -> bool {
     fs::exists("/proc/self/task").unwrap_or(false)
 }

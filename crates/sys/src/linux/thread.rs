@@ -1,4 +1,4 @@
-//! What the operating system has counted for the calling thread, for this process and for a child.
+//! The operating system's counts for the calling thread, for this process and for a child.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -9,7 +9,7 @@ use corewise_machine::thread::ThreadUse;
 
 pub use crate::values::thread::{Glance, Switches};
 
-/// Whether the kernel counts a thread's switches, and its time finely enough to find out what it lost.
+/// True if the kernel counts a thread's switches, and its time finely enough to compute lost time.
 pub const IS_ACCOUNTED: bool = true;
 
 /// A thread's counters at one moment.
@@ -24,11 +24,11 @@ pub struct ThreadMoment {
 }
 
 impl ThreadMoment {
-    /// The calling thread now: getrusage(2) with RUSAGE_THREAD, and CLOCK_THREAD_CPUTIME_ID, which leaves out time that a
-    /// hypervisor stole where the kernel accounts for it (CONFIG_PARAVIRT_TIME_ACCOUNTING).
+    /// Reads the calling thread's counters: getrusage(2) with RUSAGE_THREAD, and CLOCK_THREAD_CPUTIME_ID. The clock leaves out time that a
+    /// hypervisor stole if the kernel accounts for it (CONFIG_PARAVIRT_TIME_ACCOUNTING).
     ///
     /// # Errors
-    /// What the kernel says; none is known.
+    /// The kernel's error; none is known.
     pub fn now() -> io::Result<Self> {
         let usage = usage()?;
         let duration = |time: libc::timeval| {
@@ -44,7 +44,7 @@ impl ThreadMoment {
         })
     }
 
-    /// What happened between an earlier moment of the same thread and this one.
+    /// Returns the thread's use between an earlier moment and this one.
     pub fn since(&self, earlier: &Self) -> ThreadUse {
         let elapsed = self.at.saturating_duration_since(earlier.at);
         let on_cpu = self.on_cpu.saturating_sub(earlier.on_cpu);
@@ -59,7 +59,7 @@ impl ThreadMoment {
 }
 
 impl Glance {
-    /// The calling thread now; zero for what the kernel would not say. Nothing is allocated.
+    /// Reads the calling thread's counters; zero for any that the kernel refuses. Does not allocate.
     pub fn now() -> Self {
         let cpu_time_ns = cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).map_or(0, |time| time.as_nanos() as u64);
         Self { cpu_time_ns, involuntary_switches: Switches::now().involuntary }
@@ -67,7 +67,7 @@ impl Glance {
 }
 
 impl Switches {
-    /// Of the calling thread since it began; zero for what the kernel would not say. Nothing is allocated.
+    /// Reads the switches of the calling thread since it began; zero if the kernel refuses. Does not allocate.
     pub fn now() -> Self {
         let count = |usage: &libc::rusage| Self {
             voluntary: usage.ru_nvcsw.max(0) as u64,
@@ -77,7 +77,7 @@ impl Switches {
     }
 }
 
-/// What the kernel accounts the calling thread for: getrusage(2) with RUSAGE_THREAD.
+/// Reads the kernel's accounts of the calling thread: getrusage(2) with RUSAGE_THREAD.
 fn usage() -> io::Result<libc::rusage> {
     // SAFETY: an all-zero rusage is a valid one, and the kernel fills it.
     unsafe {
@@ -89,49 +89,49 @@ fn usage() -> io::Result<libc::rusage> {
     }
 }
 
-/// The calling thread's number, as its own process sees it: gettid(2).
+/// Returns the calling thread's number, in this process's namespace: gettid(2).
 pub fn own_number() -> u32 {
     // SAFETY: gettid takes nothing and cannot fail.
     unsafe { libc::gettid() }.max(0) as u32
 }
 
-/// The number of this process's parent: getppid(2), a call that does next to nothing.
+/// Returns the number of this process's parent: getppid(2), one of the cheapest calls.
 #[inline]
 pub fn parent_number() -> u32 {
     // SAFETY: getppid takes nothing and cannot fail.
     unsafe { libc::getppid() }.max(0) as u32
 }
 
-/// CLOCK_MONOTONIC_RAW now, in nanoseconds: it runs at the rate of the machine's counter, and nobody adjusts it.
+/// Returns CLOCK_MONOTONIC_RAW now, in nanoseconds: it runs at the rate of the machine's counter, and is never adjusted.
 pub fn monotonic_raw_ns() -> u64 {
     cpu_time(libc::CLOCK_MONOTONIC_RAW).map_or(0, |time| time.as_nanos() as u64)
 }
 
-/// CLOCK_MONOTONIC now, in nanoseconds: the same for all processes.
+/// Returns CLOCK_MONOTONIC now, in nanoseconds: the same for all processes.
 #[inline]
 pub fn monotonic_ns() -> u64 {
     cpu_time(libc::CLOCK_MONOTONIC).map_or(0, |time| time.as_nanos() as u64)
 }
 
-/// The cpu time that all threads of this process have used so far: CLOCK_PROCESS_CPUTIME_ID.
+/// Returns the cpu time used by all threads of this process: CLOCK_PROCESS_CPUTIME_ID.
 ///
 /// # Errors
-/// What the kernel says; none is known.
+/// The kernel's error; none is known.
 pub fn process_cpu_time() -> io::Result<Duration> {
     cpu_time(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// Returns the cpu time that the calling thread has used so far: CLOCK_THREAD_CPUTIME_ID.
+/// Returns the cpu time used by the calling thread: CLOCK_THREAD_CPUTIME_ID.
 #[cfg(feature = "events")]
 pub(super) fn thread_cpu_time() -> Duration {
     cpu_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
 }
 
-/// Waits for a child to end: how it ended, and the most memory, in bytes, that it had at a time, by wait4(2). Children that
-/// it waited for count with it. A child has its parent's memory until it executes a program, so it is no less than ours.
+/// Waits for a child to end. Returns its status and its peak memory in bytes, by wait4(2). Children that it waited for are included. A
+/// child has its parent's memory until it executes a program, so the peak is at least ours.
 ///
 /// # Errors
-/// When the child was waited for before.
+/// If the child was waited for before.
 pub fn wait_with_peak_memory_bytes(child: Child) -> io::Result<(ExitStatus, u64)> {
     let number = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     loop {

@@ -1,4 +1,4 @@
-//! The threads of a process, read again and again at little cost: /proc/PID/task/TID/{stat,schedstat}, which stay open.
+//! The threads of a process, read repeatedly at little cost: /proc/PID/task/TID/{stat,schedstat}, which stay open.
 
 use std::fs::File;
 use std::io;
@@ -13,10 +13,10 @@ use super::open_files::are_too_many;
 use super::process::Stat;
 use super::task::{folder_count, numbers};
 
-/// Neither file has more.
+/// Upper limit on the size of either file.
 const MOST_BYTES: usize = 1 << 10;
-/// A thread that has not run since the last look is looked at whole each time this many looks are over: its state and its masks may be
-/// changed by others. The kernel takes longer for these than for its times.
+/// Number of looks after which a resting thread is read in full again: its state and its masks may be changed by others. The kernel takes
+/// longer for these than for its times.
 const LOOKS_AT_REST: usize = 4;
 
 /// A reader of one process's threads.
@@ -25,13 +25,12 @@ pub struct ThreadReader {
     process: u32,
     /// "/proc/PID/task".
     folder: String,
-    /// Whether it is of the running kernel, which knows masks.
+    /// True for the running kernel, which reports masks.
     is_live: bool,
     threads: Vec<Thread>,
     is_listed: bool,
-    /// So many were made.
     looks: usize,
-    /// Whether files stay open: not where this process may not have so many.
+    /// True if files stay open; false if this process may not have as many.
     keeps: bool,
 }
 
@@ -40,11 +39,10 @@ struct Thread {
     number: u32,
     stat: Kept,
     schedstat: Kept,
-    /// What was seen the last time.
     last: Option<ThreadLook>,
 }
 
-/// A file that stays open, where this process may have so many.
+/// A file that stays open, if this process may have as many.
 #[derive(Debug, Default)]
 struct Kept {
     path: String,
@@ -52,18 +50,18 @@ struct Kept {
 }
 
 impl ThreadReader {
-    /// Of a process that runs here.
+    /// Reads a process on this machine.
     pub fn new(process: u32) -> Self {
         Self { is_live: true, ..Self::in_folder(Path::new("/proc"), process) }
     }
 
-    /// Of a process in a folder of the form of /proc.
+    /// Reads a process in a folder of the form of /proc.
     pub fn in_folder(proc: &Path, process: u32) -> Self {
         let folder = format!("{}/{process}/task", proc.display());
         Self { process, folder, is_live: false, threads: Vec::new(), is_listed: false, looks: 0, keeps: true }
     }
 
-    /// Appends what each thread did so far, in the order of their starts. False where there is none: the process has ended.
+    /// Appends the state of each thread, in the order of their starts. Returns false if there is none: the process has ended.
     pub fn read(&mut self, into: &mut Vec<ThreadLook>) -> bool {
         if !self.is_listed || folder_count(&self.folder) != Some(self.threads.len()) {
             self.list();
@@ -71,7 +69,7 @@ impl ThreadReader {
         let before = into.len();
         self.looks += 1;
         for index in 0..self.threads.len() {
-            // In turn, so that each look takes as long.
+            // In turn, so that each look takes equally long.
             let is_whole = (self.looks + index).is_multiple_of(LOOKS_AT_REST);
             match self.threads[index].look(self.process, is_whole, self.is_live, self.keeps) {
                 Ok(look) => into.extend(look),
@@ -81,14 +79,14 @@ impl ThreadReader {
                     into.truncate(before);
                     return self.read(into);
                 }
-                // One that has ended: another may have begun.
+                // The thread has ended: another may have begun.
                 Err(_) => self.is_listed = false,
             }
         }
         into.len() > before
     }
 
-    /// Lists the threads; those that are known keep their files.
+    /// Lists the threads; known ones keep their files.
     fn list(&mut self) {
         let mut known = std::mem::take(&mut self.threads);
         known.retain(|thread| thread.stat.file.is_some());
@@ -113,13 +111,13 @@ impl Thread {
         (self.stat.file, self.schedstat.file) = (None, None);
     }
 
-    /// What it did so far; nothing where it only waits for its parent to notice that it has ended. Where it has not run since the last
-    /// look, that is taken for this one, unless a whole look is asked for.
+    /// Reads the thread's state; `None` if it has ended and was not waited for. If it has not run since the last look, returns the last
+    /// result, unless a full read is asked for.
     fn look(&mut self, process: u32, is_whole: bool, is_live: bool, keeps: bool) -> io::Result<Option<ThreadLook>> {
         let mut bytes = [0; MOST_BYTES];
         let times = match self.schedstat.read(&mut bytes, keeps) {
             Err(error) if are_too_many(&error) => return Err(error),
-            // Absent without CONFIG_SCHED_INFO.
+            // Missing without CONFIG_SCHED_INFO.
             read => read.ok().and_then(|bytes| Account::times_in(std::str::from_utf8(bytes).ok()?)),
         };
         let (on_cpu_ns, waited_ns) = times.unzip();
@@ -146,7 +144,7 @@ impl Thread {
 }
 
 impl Kept {
-    /// The file from its beginning, by one call where it is open: the kernel makes its text anew for each.
+    /// Reads the file from its beginning, in one call if it is open: the kernel makes its text anew for each.
     fn read<'a>(&mut self, bytes: &'a mut [u8], keeps: bool) -> io::Result<&'a [u8]> {
         let file = match self.file.take() {
             Some(file) => file,

@@ -1,11 +1,11 @@
-//! Whether the kernel lets this process read the TSC, and believes it itself.
+//! Checks if the kernel lets this process read the TSC, and trusts it itself.
 
-/// Where the kernel lists the clocks that it would use; it takes "tsc" off the list when it finds it unstable or different
-/// from cpu to cpu (Documentation/admin-guide/kernel-parameters, `tsc=`).
+/// The kernel's list of usable clocks. It removes "tsc" if it finds it unstable or different from cpu to cpu
+/// (Documentation/admin-guide/kernel-parameters, `tsc=`).
 const AVAILABLE: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// Whether this process may read the TSC (prctl(2), PR_GET_TSC) and the kernel has it among its clocks. Where the list
-/// cannot be read, in a container without /sys, the processor's word is enough.
+/// Returns true if this process may read the TSC (prctl(2), PR_GET_TSC) and the kernel lists it among its clocks. If the list cannot be
+/// read, as in a container without /sys, the processor's flag is enough.
 pub fn tsc_is_trusted() -> bool {
     let kernel_trusts = std::fs::read_to_string(AVAILABLE).map_or(true, |clocks| lists_tsc(&clocks));
     kernel_trusts && may_read_tsc()

@@ -1,6 +1,6 @@
-//! Little-endian numbers in a buffer that Windows wrote, and the hexadecimal text that a recording keeps of it.
+//! Little-endian numbers in a buffer from Windows, and the hexadecimal text that a recording keeps of it.
 
-/// A buffer, or one record of it. What lies beyond its end is absent.
+/// A buffer, or one record of it. Reading beyond its end gives `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes<'a>(pub &'a [u8]);
 
@@ -25,8 +25,8 @@ impl<'a> Bytes<'a> {
         self.0.get(at..at.checked_add(LENGTH)?)?.try_into().ok()
     }
 
-    /// The records of a buffer in which each states its own size at `size_at`, and where the first one is that cannot be: shorter than
-    /// the header of `least` bytes, or beyond the end.
+    /// Splits a buffer into records that each state their own size at `size_at`. Also returns the offset of the first invalid record:
+    /// shorter than `least` bytes, or beyond the end.
     pub fn records(self, size_at: usize, least: usize) -> (Vec<Bytes<'a>>, Option<usize>) {
         let (mut records, mut at) = (Vec::new(), 0);
         while at < self.0.len() {
@@ -42,7 +42,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The bytes of a text of hexadecimal digits, between which there may be white space.
+/// Parses hexadecimal digits, which may be separated by white space.
 pub fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).map(digit).collect::<Option<_>>()?;

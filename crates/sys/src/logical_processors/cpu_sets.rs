@@ -1,17 +1,17 @@
-//! The cpu sets that GetSystemCpuSetInformation writes, one for each cpu.
+//! The cpu sets from GetSystemCpuSetInformation, one for each cpu.
 //!
-//! SYSTEM_CPU_SET_INFORMATION (winnt.h): size and type, 4 bytes each; identifier (4), group (2), index in the group, core, last-level cache,
-//! node, efficiency class and flags (1 each), scheduling class (4), allocation tag (8).
+//! SYSTEM_CPU_SET_INFORMATION (winnt.h): size and type, 4 bytes each; identifier (4), group (2), index in the group, core, last-level
+//! cache, node, efficiency class and flags (1 each), scheduling class (4), allocation tag (8).
 
 use super::bytes::Bytes;
 
-/// What comes before the tag, which is not read.
+/// Size up to the tag, which is not read.
 const LEAST_BYTES: usize = 20;
 
-/// What Windows says of one cpu. Indices of cores and caches are those of the first of their cpus in the group.
+/// Windows' facts about one cpu. A core or cache has the index of its first cpu in the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSetOf {
-    /// What calls name it by.
+    /// Identifier in system calls.
     #[cfg_attr(not(windows), allow(dead_code, reason = "only Windows itself can be called"))]
     pub identifier: u32,
     pub group: u16,
@@ -20,18 +20,18 @@ pub struct CpuSetOf {
     pub last_level_cache: u8,
     pub node: u8,
     pub efficiency_class: u8,
-    /// Whether it is set apart for other processes than this one.
+    /// True if it is reserved for other processes than this one.
     pub is_reserved: bool,
 }
 
-/// The set of each cpu, and what is wrong with the buffer.
+/// Returns the set of each cpu, and the defect of the buffer, if any.
 pub fn cpu_sets(bytes: &[u8]) -> (Vec<CpuSetOf>, Option<String>) {
     const ALLOCATED: u8 = 2;
     const ALLOCATED_TO_THIS: u8 = 4;
     let (records, wrong_at) = Bytes(bytes).records(0, LEAST_BYTES);
     let cpu_set = |record: &Bytes<'_>| {
         let flags = record.u8(19)?;
-        // Other types than 0 are of newer versions of Windows.
+        // Types other than 0 are of newer versions of Windows.
         (record.u32(4)? == 0).then_some(CpuSetOf {
             identifier: record.u32(8)?,
             group: record.u16(12)?,

@@ -1,4 +1,4 @@
-//! How the cpus of Windows' groups are counted: through all groups, each beginning where the one before ends.
+//! Numbering of cpus in Windows' groups: consecutive through all groups, each beginning where the one before ends.
 
 use corewise_machine::CpuSet;
 use corewise_machine::facts::ProcessorGroup;
@@ -9,12 +9,13 @@ use super::relations::{GroupMask, Relation};
 #[derive(Debug, Default)]
 pub struct Numbering {
     pub groups: Vec<ProcessorGroup>,
-    /// Cpus with larger numbers were left out.
+    /// True if cpus with larger numbers were left out.
     pub has_larger_cpus: bool,
 }
 
 impl Numbering {
-    /// The groups that Windows reports, or those of the cores where it reports none; no cpu has a larger number than `largest_cpu`.
+    /// Numbers the groups that Windows reports, or the groups of the cores if it reports none; no cpu has a larger number than
+    /// `largest_cpu`.
     pub fn of(relations: &[Relation], largest_cpu: u32) -> Self {
         let reported = relations.iter().find_map(|relation| match relation {
             Relation::Groups(masks) => Some(masks.clone()),
@@ -39,7 +40,7 @@ impl Numbering {
         self.groups.iter().flat_map(|group| group.cpus.iter()).collect()
     }
 
-    /// The numbers of the active cpus of masks, and whether all bits are of such.
+    /// Returns the numbers of the active cpus in masks, and true if all bits are of active cpus.
     pub fn cpus(&self, masks: &[GroupMask]) -> (CpuSet, bool) {
         let (mut cpus, mut are_known) = (CpuSet::new(), true);
         for mask in masks {
@@ -55,7 +56,7 @@ impl Numbering {
         (cpus, are_known)
     }
 
-    /// The number of a cpu, where it is active.
+    /// Returns the number of a cpu, or `None` if it is not active.
     pub fn cpu(&self, group: u16, index: u8) -> Option<u32> {
         let group = self.groups.get(usize::from(group))?;
         Some(group.first_cpu + u32::from(index)).filter(|cpu| index < 64 && group.cpus.contains(*cpu))
@@ -66,7 +67,7 @@ fn numbered(first: u32, bits: u64) -> CpuSet {
     (0..u64::BITS).filter(|bit| bits >> bit & 1 != 0).map(|bit| first + bit).collect()
 }
 
-/// The active cpus of each group, as the cores have them.
+/// Returns the active cpus of each group, from the cores.
 fn of_cores(relations: &[Relation], largest_cpu: u32) -> Vec<u64> {
     let mut groups: Vec<u64> = Vec::new();
     for relation in relations {

@@ -1,7 +1,7 @@
-//! The relations that GetLogicalProcessorInformationEx writes one after the other, of 64-bit Windows.
+//! The relations from GetLogicalProcessorInformationEx, as consecutive records, on 64-bit Windows.
 //!
-//! SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX (winnt.h): the relation and the size of the record, 4 bytes each, then what the relation has.
-//! Masks are GROUP_AFFINITY: 8 bytes of bits, 2 bytes of group, 6 bytes reserved.
+//! SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX (winnt.h): the relation and the size of the record, 4 bytes each, then the relation's own
+//! fields. Masks are GROUP_AFFINITY: 8 bytes of bits, 2 bytes of group, 6 bytes reserved.
 
 use corewise_machine::facts::CacheKind;
 
@@ -34,13 +34,13 @@ pub enum Relation {
     Module(Vec<GroupMask>),
     /// A NUMA node.
     Node { number: u32, cpus: Vec<GroupMask> },
-    /// A cache; without a kind where it is of none that is known.
+    /// A cache; `None` for an unknown kind.
     Cache { level: u8, kind: Option<CacheKind>, size_bytes: u64, cpus: Vec<GroupMask> },
     /// The active cpus of each group, by its number.
     Groups(Vec<u64>),
 }
 
-/// All relations that are known, and what is wrong with the buffer.
+/// Returns all known relations, and the defects of the buffer.
 pub fn relations(bytes: &[u8]) -> (Vec<Relation>, Vec<String>) {
     let (records, wrong_at) = Bytes(bytes).records(4, HEADER_BYTES);
     let mut wrong: Vec<String> =
@@ -62,9 +62,9 @@ pub fn relations(bytes: &[u8]) -> (Vec<Relation>, Vec<String>) {
 
 enum Found {
     Relation(Relation),
-    /// It says that it has more than fits into it.
+    /// Its counts exceed its size.
     Cut(Relation),
-    /// What every such relation has does not fit into it.
+    /// Too short for the fixed fields.
     Short,
     /// A relation of newer versions of Windows.
     Unknown,
@@ -74,7 +74,7 @@ fn relation(record: Bytes<'_>) -> Found {
     let body = Bytes(&record.0[HEADER_BYTES..]);
     let found = match record.u32(0) {
         Some(0) => processors(body, |efficiency_class, cpus| Relation::Core { efficiency_class, cpus }),
-        // Node and NodeEx, of which the second has all groups of a node.
+        // Node and NodeEx; the second has all groups of a node.
         Some(1 | 6) => node(body),
         Some(2) => cache(body),
         Some(3) => processors(body, |_, cpus| Relation::Package(cpus)),
@@ -90,21 +90,21 @@ fn relation(record: Bytes<'_>) -> Found {
     }
 }
 
-/// PROCESSOR_RELATIONSHIP: flags, efficiency class, 20 bytes reserved, count of masks, masks.
+/// Parses PROCESSOR_RELATIONSHIP: flags, efficiency class, 20 bytes reserved, count of masks, masks.
 fn processors(body: Bytes<'_>, relation: impl Fn(u8, Vec<GroupMask>) -> Relation) -> Option<(Relation, bool)> {
     let (cpus, is_whole) = masks(body, body.u16(22)?, 24);
     Some((relation(body.u8(1)?, cpus), is_whole))
 }
 
-/// NUMA_NODE_RELATIONSHIP: number, 18 bytes reserved, count of masks, masks. Before Server 2022 the count was 0, and there was one.
+/// Parses NUMA_NODE_RELATIONSHIP: number, 18 bytes reserved, count of masks, masks. Before Server 2022 the count was 0, with one mask.
 fn node(body: Bytes<'_>) -> Option<(Relation, bool)> {
     let number = body.u32(0)?;
     let (cpus, is_whole) = masks(body, body.u16(22)?.max(1), 24);
     Some((Relation::Node { number, cpus }, is_whole))
 }
 
-/// CACHE_RELATIONSHIP: level, associativity, 2 bytes of line size, 4 of size, 4 of kind, 18 reserved, count of masks, masks. Before Server
-/// 2022 the count was 0, and there was one.
+/// Parses CACHE_RELATIONSHIP: level, associativity, 2 bytes of line size, 4 of size, 4 of kind, 18 reserved, count of masks, masks. Before
+/// Server 2022 the count was 0, with one mask.
 fn cache(body: Bytes<'_>) -> Option<(Relation, bool)> {
     let kind = match body.u32(8)? {
         0 => Some(CacheKind::Unified),
@@ -117,8 +117,8 @@ fn cache(body: Bytes<'_>) -> Option<(Relation, bool)> {
     Some((Relation::Cache { level: body.u8(0)?, kind, size_bytes: u64::from(body.u32(4)?), cpus }, is_whole))
 }
 
-/// GROUP_RELATIONSHIP: the most and the active groups, 20 bytes reserved, then for each active one its most and its active cpus, a byte each,
-/// 38 bytes reserved, and the mask of the active ones.
+/// Parses GROUP_RELATIONSHIP: the maximum and the active number of groups, 20 bytes reserved, then for each active group its maximum and
+/// its active number of cpus, a byte each, 38 bytes reserved, and the mask of the active cpus.
 fn groups(body: Bytes<'_>) -> Option<(Relation, bool)> {
     let count = usize::from(body.u16(2)?);
     let masks: Vec<u64> = (0..count).map_while(|group| body.u64(24 + group * GROUP_BYTES + 40)).collect();
@@ -126,7 +126,7 @@ fn groups(body: Bytes<'_>) -> Option<(Relation, bool)> {
     Some((Relation::Groups(masks), is_whole))
 }
 
-/// So many masks from a place on, and whether all are there.
+/// Reads `count` masks from an offset on; also returns true if all are there.
 fn masks(body: Bytes<'_>, count: u16, begin: usize) -> (Vec<GroupMask>, bool) {
     let mask = |place: usize| {
         let at = begin + place * MASK_BYTES;

@@ -1,4 +1,4 @@
-//! What is taken out of the files of a recording, so that it tells what the machine is and not whose.
+//! Removes identifying data from the files of a recording.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use corewise_machine::{CpuSet, Machine};
 
 use crate::root::{HYPERVISOR, PCI_DEVICES, called};
 
-/// The fields of /proc/cpuinfo that are kept; "Serial" of Arm boards is one of those that are not.
+/// The fields of /proc/cpuinfo that are kept; "Serial" of Arm boards is dropped.
 const CPUINFO_FIELDS: [&str; 19] = [
     "processor",
     "vendor_id",
@@ -49,14 +49,14 @@ const CPUID_LEAVES: [u32; 16] = [
     0x8000_0026,
 ];
 
-/// The file that tells the allowed cpus and memory in every recording, whatever told them on the machine.
+/// The file of the allowed cpus and memory in every recording, whatever their source on the machine.
 const STATUS: &str = "proc/self/status";
 
-/// The list of cpus that are plugged in; recorded even for kernels that have none, because a cpu that is switched off
-/// may have no other file.
+/// The list of cpus that are plugged in; recorded even for kernels that have none, because a cpu that is switched off may have no other
+/// file.
 const PRESENT: &str = "sys/devices/system/cpu/present";
 
-/// The files to record, by path.
+/// Returns the files to record, by path.
 pub fn scrubbed(
     read: BTreeMap<String, String>,
     machine: &Machine,
@@ -76,7 +76,7 @@ pub fn scrubbed(
     files
 }
 
-/// What is kept of a file; nothing of those that tell about the process or its user.
+/// Returns the part of a file to keep; `None` for files that describe the process or its user.
 fn kept(path: &str, text: &str) -> Option<String> {
     let group = path.contains("cgroup") || path.starts_with("dev/") || path.contains("cpuset");
     if group || path == "proc/mounts" || path == STATUS {
@@ -101,7 +101,7 @@ fn kept(path: &str, text: &str) -> Option<String> {
     })
 }
 
-/// The machine that reading the recording gives: the names of its devices without network addresses.
+/// Removes network addresses from the names of devices, so that the machine equals the one read back from the recording.
 pub fn named(mut machine: Machine) -> Machine {
     for name in machine.devices.iter_mut().flat_map(|device| &mut device.names) {
         *name = without_addresses(name);
@@ -109,10 +109,10 @@ pub fn named(mut machine: Machine) -> Machine {
     machine
 }
 
-/// Digits of the address in a network interface's name, where systemd names it by that: "enx0a1b2c3d4e5f".
+/// Digits of the address in a network interface's name, if systemd names it by that: "enx0a1b2c3d4e5f".
 const ADDRESS_DIGITS: usize = 12;
 
-/// The text with zeros for network addresses in the names of interfaces.
+/// Replaces network addresses in the names of interfaces by zeros.
 fn without_addresses(text: &str) -> String {
     let mut parts = text.split('x');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -132,7 +132,7 @@ fn field(line: &str) -> &str {
     line.split(':').next().unwrap_or_default().trim_end()
 }
 
-/// The leaf of a line `mask eax …` of a cpuid dump.
+/// Parses the leaf of a line `mask eax …` of a cpuid dump.
 fn leaf(line: &str) -> Option<u32> {
     u32::from_str_radix(line.split_whitespace().nth(1)?, 16).ok()
 }

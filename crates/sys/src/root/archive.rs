@@ -16,28 +16,28 @@ use super::{inline, wanted};
 use crate::error::SysError;
 use crate::values::own_files::LOGICAL_PROCESSORS;
 
-/// The most that an archive may unpack to, in bytes; a machine of 1,536 cpus takes 11 MB.
+/// Maximum unpacked size of an archive, in bytes; a machine of 1,536 cpus takes 11 MB.
 const MOST_UNPACKED_BYTES: u64 = 512 << 20;
 
-/// The most entries of a tar; a machine of 112 cpus with everything below sys/devices/system takes 19,000.
+/// Maximum entries of a tar; a machine of 112 cpus with everything below sys/devices/system takes 19,000.
 const MOST_ENTRIES: u64 = 2_000_000;
 
-/// The largest single file that is kept, in bytes; /proc/cpuinfo takes 2 kB a cpu.
+/// Maximum size of a file that is kept, in bytes; /proc/cpuinfo takes 2 kB a cpu.
 const LARGEST_FILE_BYTES: u64 = 32 << 20;
 
-/// The most that is kept in memory of one archive, in bytes; a machine of 1,536 cpus takes 11 MB.
+/// Maximum that is kept in memory of one archive, in bytes; a machine of 1,536 cpus takes 11 MB.
 const MOST_KEPT_BYTES: usize = 96 << 20;
 
-/// What a kept file takes besides its path and its text, in bytes.
+/// Memory of a kept file besides its path and its text, in bytes.
 const FILE_COST_BYTES: usize = 128;
 
-/// The longest path that is kept, in bytes.
+/// Maximum length of a path that is kept, in bytes.
 const LONGEST_PATH_BYTES: usize = 1_024;
 
-/// What an xz stream may take to unpack, in KiB; its largest preset takes 64 MiB.
+/// Maximum memory to unpack an xz stream, in KiB; its largest preset takes 64 MiB.
 const XZ_MEMORY_KIB: u32 = 80 << 10;
 
-/// The bytes by which a tar, an inline file and an XML export are told apart: one tar header.
+/// Bytes needed to distinguish a tar, an inline file and an XML export: one tar header.
 const HEAD_BYTES: usize = 512;
 
 /// Reads an archive; `path` is for messages.
@@ -58,7 +58,7 @@ pub fn read(path: &Path, input: impl Read) -> Result<Files, SysError> {
     }
 }
 
-/// What is wrong with an archive that cannot be unpacked to its end. The unpackers report an early end in words of their own.
+/// Describes why an archive cannot be unpacked to its end. Each unpacker words an early end differently.
 fn plainly(error: &io::Error) -> &'static str {
     let says = |what: &str| error.to_string().to_lowercase().contains(what);
     match error.kind() {
@@ -74,14 +74,13 @@ fn plainly(error: &io::Error) -> &'static str {
 
 const CUT_OFF: &str = "the archive is cut off";
 
-/// What came of reading an archive.
 enum Found {
     Machine(Files),
     None(&'static str),
     TooMuch(&'static str, u64),
 }
 
-/// The input without gzip, bzip2 or xz, as its first bytes tell.
+/// Unpacks gzip, bzip2 or xz, detected by the first bytes.
 fn unpacked<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut magic = Vec::new();
     input.by_ref().take(6).read_to_end(&mut magic)?;
@@ -116,10 +115,10 @@ fn collect(mut input: impl Read) -> io::Result<Found> {
     })
 }
 
-/// What is too much, and the limit that it exceeds.
+/// A quantity that is too large, and the limit that it exceeds.
 type TooMuch = Option<(&'static str, u64)>;
 
-/// Whether 512 bytes are a tar header: the sum of its bytes is what it says, the sum's own field counted as spaces.
+/// Returns true if 512 bytes are a tar header: its checksum matches, counting the checksum's own field as spaces.
 fn is_tar(head: &[u8]) -> bool {
     if head.len() < HEAD_BYTES {
         return false;
@@ -131,11 +130,11 @@ fn is_tar(head: &[u8]) -> bool {
     u32::from_str_radix(digits, 8).is_ok_and(|given| given == sum - own + 8 * u32::from(b' '))
 }
 
-/// Keeps the wanted files of a tar. Nothing is ever written, so no name in it can lead anywhere.
+/// Keeps the wanted files of a tar. Nothing is written to disk, so names in it cannot lead anywhere.
 fn keep_tar(input: impl Read, kept: &mut Kept) -> io::Result<TooMuch> {
     let mut archive = tar::Archive::new(input);
     let mut long_name = None;
-    // Raw, because the tar crate reads a long name whole into memory, however long.
+    // Raw, because the tar crate reads a long name whole into memory, of any length.
     for (count, entry) in archive.entries()?.raw(true).enumerate() {
         if count as u64 >= MOST_ENTRIES {
             return Ok(Some(("its number of entries", MOST_ENTRIES)));
@@ -165,7 +164,7 @@ fn keep_tar(input: impl Read, kept: &mut Kept) -> io::Result<TooMuch> {
     Ok(None)
 }
 
-/// Whether an entry is a link of which only the name is wanted; where it leads is never looked at.
+/// Returns true if only the name of a link entry is wanted; its target is never read.
 fn is_named_only(path: &[u8]) -> bool {
     let path = std::str::from_utf8(path).unwrap_or_default().trim_end_matches('/');
     wanted::find(path).is_some_and(|range| wanted::is_named_only(&path[range]))
@@ -229,7 +228,7 @@ fn keep_inline(mut input: impl BufRead, folder: &str, kept: &mut Kept) -> io::Re
     }
 }
 
-/// Kept files by the folder of the archive that their machine is in.
+/// Kept files by the folder of the archive that contains their machine.
 #[derive(Default)]
 struct Kept {
     machines: BTreeMap<String, Files>,
@@ -250,7 +249,7 @@ impl Kept {
         None
     }
 
-    /// The machine with the most to tell, the outermost of several; with the cpuid dump that is beside it, if any.
+    /// Returns the machine with the most facts, the outermost of several, with the cpuid dump beside it, if any.
     fn machine(mut self) -> Option<Files> {
         let signs = ["sys/devices/system/cpu", "proc/cpuinfo", LOGICAL_PROCESSORS, CPUID, HWLOC_XML];
         let with = |sign: &str, machines: &BTreeMap<String, Files>| {
@@ -268,7 +267,7 @@ impl Kept {
     }
 }
 
-/// A reader that ends in an error, and says so, where more comes than may.
+/// A reader that fails, and sets a flag, if the input exceeds its limit.
 struct Limited<R> {
     inner: R,
     left: u64,

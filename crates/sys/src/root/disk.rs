@@ -1,4 +1,4 @@
-//! Files and folders as the system has them.
+//! Files and folders on disk.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -7,19 +7,19 @@ use std::path::Path;
 use crate::input::InputKind;
 use crate::os::files::open_to_read;
 
-/// The text of a file of the machine, as much of it as is read of one.
+/// Reads a file of the machine, up to the size limit.
 pub fn read_file(path: &Path) -> Option<String> {
     read_open_file(open_to_read(path, true).ok()?)
 }
 
-/// The text of an open file, as much of it as is read of one.
+/// Reads an open file, up to the size limit.
 pub fn read_open_file(file: File) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(InputKind::MachineFolderFile.most_bytes()).read_to_end(&mut bytes).ok()?;
     Some(text_of(bytes))
 }
 
-/// The bytes as text, without a copy where they are UTF-8.
+/// Converts bytes to text, without a copy if they are UTF-8.
 pub fn text_of(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

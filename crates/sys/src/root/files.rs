@@ -28,7 +28,7 @@ impl Files {
         self.texts.contains_key(path) || self.below(path).next().is_some()
     }
 
-    /// The first components of the paths below a folder, sorted.
+    /// Returns the first components of the paths below a folder, sorted.
     pub fn names(&self, folder: &str) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for rest in self.below(folder) {
@@ -43,7 +43,7 @@ impl Files {
         names
     }
 
-    /// The rests of the paths below a folder, in order.
+    /// Returns the rests of the paths below a folder, in order.
     fn below<'a>(&'a self, folder: &str) -> impl Iterator<Item = &'a str> {
         let prefix = format!("{}/", folder.trim_end_matches('/'));
         let length = prefix.len();

@@ -1,16 +1,16 @@
-//! Which interrupts the kernel lets nobody move: it gives their files no permission to write, which no text of theirs tells.
+//! Interrupts that the kernel lets no user move: their files have no write permission, and their text does not show it.
 
 use std::fs;
 
-/// The name under which a recording keeps their numbers, one a line. It is no file of the machine.
+/// Name of the recorded file with their numbers, one a line. The machine has no such file.
 pub const FIXED_INTERRUPTS: &str = "proc/irq/corewise-fixed";
 
 const FOLDER: &str = "/proc/irq";
 
-/// The numbers of this machine's; nothing where there is no /proc/irq.
+/// Returns the numbers on this machine; `None` if there is no /proc/irq.
 ///
-/// Linux, `kernel/irq/proc.c`, `register_irq_proc`: newer kernels give the file `smp_affinity_list` permission to write only
-/// where `irq_can_set_affinity_usr` says so. Older ones give it to all.
+/// Linux, `kernel/irq/proc.c`, `register_irq_proc`: newer kernels make the file `smp_affinity_list` writable only if
+/// `irq_can_set_affinity_usr` allows it. Older ones always do.
 pub fn numbers() -> Option<String> {
     let mut numbers: Vec<u32> =
         fs::read_dir(FOLDER).ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();

@@ -13,13 +13,13 @@ use crate::input::{Input, InputKind};
 use crate::os::folder_handle::{FolderHandle, FoundFile};
 use crate::values::own_files::LOGICAL_PROCESSORS;
 
-/// How deep below the given folder the machine may be: "name/fsroot".
+/// Maximum depth of the machine below the given folder: "name/fsroot".
 const DEEPEST: usize = 4;
 
-/// How many folders are looked at in search of the machine.
+/// Maximum number of folders searched for the machine.
 const MOST_FOLDERS: usize = 1_000;
 
-/// Folders and inline files that show that a machine is here.
+/// Folders and inline files that mark a machine.
 const SIGNS: [&str; 5] =
     ["sys/devices/system/cpu", "proc/cpuinfo", LOGICAL_PROCESSORS, "sys/inlinefiles.txt", "inlinefiles.txt"];
 
@@ -30,16 +30,16 @@ pub struct Folder {
     dump: Option<FolderHandle>,
 }
 
-/// What a folder holds.
+/// Result of searching a folder.
 #[derive(Debug)]
 pub enum Found {
     /// A machine's files.
     Folder(Folder),
-    /// An inline file, which was read.
+    /// The contents of an inline file.
     Files(Files),
 }
 
-/// Finds the machine in a folder; `path` is what the user said, `real` where that is.
+/// Finds the machine in a folder; `path` is the user's path, `real` the resolved one.
 pub fn open(path: &Path, real: PathBuf) -> Result<Found, SysError> {
     let folders = folders_below(&real);
     let dump = folders.iter().find(|folder| is_file(&folder.join("pu0"))).cloned();
@@ -61,7 +61,7 @@ pub fn open(path: &Path, real: PathBuf) -> Result<Found, SysError> {
     }
 }
 
-/// Folders that are not below another of them; what is below a machine belongs to it.
+/// Drops folders that are below another of them: folders below a machine belong to it.
 fn outermost<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a Path> {
     let mut found: Vec<&Path> = Vec::new();
     for folder in folders {
@@ -72,10 +72,10 @@ fn outermost<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a Path> {
     found
 }
 
-/// How many of several recordings are named.
+/// Maximum number of recordings that are named.
 const MOST_NAMES: usize = 8;
 
-/// Folders as they are called below the given one, as many as are read.
+/// Formats folders relative to the given one, up to the maximum.
 fn names(folders: &[&Path], top: &Path) -> String {
     let name = |folder: &&Path| folder.strip_prefix(top).unwrap_or(folder).join("").display().to_string();
     let shown = folders.iter().take(MOST_NAMES).map(name).collect::<Vec<_>>().join(", ");
@@ -85,7 +85,7 @@ fn names(folders: &[&Path], top: &Path) -> String {
     }
 }
 
-/// The files of an inline file, and the few that are beside it.
+/// Reads an inline file, and the few files beside it.
 fn with_inline(folder: &Folder, file: &Path) -> Result<Files, SysError> {
     let mut files = read_archive(file, Input::open(file, InputKind::MachineArchive)?)?;
     for path in ["proc/cpuinfo", "proc/version", "proc/self/status", "proc/meminfo"] {
@@ -96,7 +96,7 @@ fn with_inline(folder: &Folder, file: &Path) -> Result<Files, SysError> {
     Ok(files)
 }
 
-/// The folder itself and those below it, nearest first, links left out.
+/// Returns the folder itself and those below it, nearest first, without links.
 fn folders_below(top: &Path) -> Vec<PathBuf> {
     let mut found = vec![top.to_owned()];
     let mut level = 0..1;
@@ -178,7 +178,7 @@ impl Folder {
     }
 }
 
-/// A path in a recording: its folder, and its name there, which only the base has none of.
+/// A path in a recording: its folder and its name there; the name is `None` for the base itself.
 struct RecordedPlace<'a> {
     base: &'a FolderHandle,
     inner: Option<FolderHandle>,

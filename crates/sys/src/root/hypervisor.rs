@@ -1,9 +1,9 @@
-//! What the processor itself says of the hypervisor that it is a guest of.
+//! The processor's own report of its hypervisor.
 
-/// The name under which a recording keeps it. It is no file of the machine: an instruction tells it.
+/// Name of the recorded file with it. The machine has no such file: the name comes from an instruction.
 pub const HYPERVISOR: &str = "cpuid/hypervisor";
 
-/// The names that hypervisors give themselves, and what they are called.
+/// Names that hypervisors report, and their usual names.
 ///
 /// CPUID leaf 0x4000_0000, EBX, ECX and EDX; Linux, `arch/x86/kernel/cpu/hypervisor.c` and the files that it names.
 const NAMES: [(&str, &str); 9] = [
@@ -18,33 +18,32 @@ const NAMES: [(&str, &str); 9] = [
     ("ACRNACRNACRN", "ACRN"),
 ];
 
-/// The name of QEMU's translator (TCG), which emulates every instruction. QEMU beside KVM has KVM's.
+/// The name of QEMU's translator (TCG), which emulates every instruction. QEMU with KVM reports KVM's.
 pub const EMULATOR: &str = "TCGTCGTCGTCG";
 
-/// What a hypervisor of this name is called.
+/// Returns the usual name of a hypervisor.
 pub fn called(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, called)| *called)
 }
 
-/// Hyper-V's name.
 const HYPER_V: &str = "Microsoft Hv";
 
-/// The name that the hypervisor of this machine gives itself, where it has a known one.
+/// Returns the name that this machine's hypervisor reports, if it is a known one.
 ///
-/// Under Hyper-V, the Windows that manages the machine is one of its guests, as is every Windows with virtualization-based security. It has the
-/// processors of the machine, and counts as none.
+/// Under Hyper-V, the managing Windows is a guest itself, as is every Windows with virtualization-based security. It has the real
+/// processors, and is not counted as a guest.
 ///
-/// Some pass for Hyper-V first, so that Windows talks to them, and give their own name 0x100 leaves behind.
+/// Some hypervisors imitate Hyper-V first, for Windows guests, and report their own name 0x100 leaves later.
 pub fn name() -> Option<String> {
     named(told_at)
 }
 
-/// Hyper-V's leaf of features, and what EBX has there for who manages the machine: Linux, `HYPERV_CPUID_FEATURES` and
-/// `HV_CPU_MANAGEMENT` in `include/hyperv/hvgdk_mini.h`.
+/// Hyper-V's leaf of features, and the flag in EBX of the managing guest: Linux, `HYPERV_CPUID_FEATURES` and `HV_CPU_MANAGEMENT` in
+/// `include/hyperv/hvgdk_mini.h`.
 const FEATURES: u32 = 0x4000_0003;
 const CPU_MANAGEMENT: u32 = 1 << 12;
 
-/// The first known name of those that are told at the two places.
+/// Returns the first known name at the two places.
 fn named(told_at: impl Fn(u32) -> Option<[u32; 3]>) -> Option<String> {
     const PLACES: [u32; 2] = [0x4000_0100, 0x4000_0000];
     let text = |registers: [u32; 3]| String::from_utf8(registers.into_iter().flat_map(u32::to_le_bytes).collect()).ok();
@@ -53,12 +52,12 @@ fn named(told_at: impl Fn(u32) -> Option<[u32; 3]>) -> Option<String> {
     name.filter(|name| name != HYPER_V || told_at(FEATURES).is_none_or(|[rights, ..]| rights & CPU_MANAGEMENT == 0))
 }
 
-/// EBX, ECX and EDX of a leaf, where this is a guest.
+/// Returns EBX, ECX and EDX of a leaf; `None` if this is no guest.
 #[cfg(target_arch = "x86_64")]
 fn told_at(leaf: u32) -> Option<[u32; 3]> {
     use std::arch::x86_64::__cpuid;
     const GUEST: u32 = 1 << 31;
-    // SAFETY: every x86-64 processor has CPUID and its leaf 1; a leaf that it lacks gives values that mean nothing.
+    // SAFETY: every x86-64 processor has CPUID and its leaf 1; a missing leaf gives meaningless values.
     #[allow(unused_unsafe, reason = "newer toolchains make it a safe function")]
     let (is_guest, told) = unsafe { (__cpuid(1).ecx & GUEST != 0, __cpuid(leaf)) };
     is_guest.then_some([told.ebx, told.ecx, told.edx])

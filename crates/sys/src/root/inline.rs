@@ -2,7 +2,7 @@
 
 use super::wanted;
 
-/// The path and the text of one line, where it is a file that readers ask for. `\n` in a value is a line's end.
+/// Returns the path and the text of one line, or `None` if no reader asks for the file. `\n` in a value is the end of a line.
 pub fn file_of(line: &str) -> Option<(String, String)> {
     let rest = line.strip_prefix("ro|").or_else(|| line.strip_prefix("rw|"))?;
     let (path, value) = rest.split_once('|')?;
@@ -10,7 +10,7 @@ pub fn file_of(line: &str) -> Option<(String, String)> {
     wanted::is_wanted(path).then(|| (path.to_owned(), value.replace("\\n", "\n")))
 }
 
-/// Whether a text begins as an inline file does.
+/// Returns true if a text begins like an inline file.
 pub fn begins(text: &[u8]) -> bool {
     let comment = text.starts_with(b"#") && text.windows(7).any(|window| window == b"<ro|rw>");
     comment || [&b"ro|/"[..], b"rw|/", b"ro|sys/", b"rw|sys/"].iter().any(|begin| text.starts_with(begin))

@@ -1,14 +1,14 @@
 //! Paths that several readers share.
 
-/// The folder under which the files of a cpuid dump are kept, one a cpu: "cpuid/pu0".
+/// The folder of a cpuid dump's files, one a cpu: "cpuid/pu0".
 pub const CPUID: &str = "cpuid";
 
 /// The folder of the devices on the PCI bus.
 pub const PCI_DEVICES: &str = "sys/bus/pci/devices";
 
-/// What decides where the kernel runs a program, and how fast that is, besides the machine: a file each, of which most exist on few machines.
+/// Settings besides the machine that affect placement by the kernel, and speed: a file each, of which most exist on few machines.
 pub const SCHEDULING: [(&str, &str); 7] = [
-    // debugfs, which root alone may read.
+    // In debugfs, which only root may read.
     ("cache_aware", "sys/kernel/debug/sched/llc_balancing/enabled"),
     ("numa_balancing", "proc/sys/kernel/numa_balancing"),
     ("sched_ext", "sys/kernel/sched_ext/state"),

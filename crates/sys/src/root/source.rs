@@ -1,11 +1,11 @@
-//! What readers read from.
+//! Interface that readers read from.
 
 use std::borrow::Cow;
 
-/// Files by their paths: a root, or a recorder that stands between a reader and a root and learns what is read.
+/// Files by their paths: a root, or a recorder that passes reads on to a root.
 pub trait Source {
-    /// The text of a file; nothing where it is absent, unreadable or not a file.
+    /// Reads a file; `None` if it does not exist, is unreadable or not a file.
     fn text(&self, path: &str) -> Option<Cow<'_, str>>;
-    /// The names in a folder, sorted; empty where it is absent.
+    /// Lists the names in a folder, sorted; empty if there is no such folder.
     fn names(&self, folder: &str) -> Vec<String>;
 }

@@ -1,4 +1,4 @@
-//! Which files of a recording are kept in memory: those that a reader of this crate may ask for.
+//! Files of a recording that are kept in memory: only files that readers of this crate ask for.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use super::hypervisor::HYPERVISOR;
 use super::paths::{PCI_DEVICES, SCHEDULING};
 use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
 
-/// The name under which an hwloc XML export is kept.
+/// Name of an hwloc XML export in a recording.
 pub const HWLOC_XML: &str = "hwloc.xml";
 
-/// The file by which a recording keeps that a folder is there, of which only the name is read. It is no file of the machine.
+/// Name of a recorded file that stands for a folder of which only the name is read. The machine has no such file.
 pub const NAMED: &str = "corewise-named";
 
-/// Files of which the whole path is known.
+/// Files with a fixed path.
 const SINGLE: [&str; 30] = [
     FIXED_INTERRUPTS,
     ABOUT_WINDOWS,
@@ -85,7 +85,7 @@ const OF_POLICY: [&str; 5] =
 /// Files of a folder `sys/devices/system/node/nodeN`.
 const OF_NODE: [&str; 5] = ["cpulist", "cpumap", "distance", "meminfo", "access0/initiators/read_bandwidth"];
 
-/// The nodes with the best access to a node's memory: links of which only the names are read.
+/// Prefix of links to the nodes with the best access to a node's memory; only their names are read.
 const INITIATORS: &str = "access0/initiators/node";
 
 /// Files of a folder `proc/irq/N`.
@@ -94,7 +94,7 @@ const OF_INTERRUPT: [&str; 4] = ["smp_affinity_list", "effective_affinity_list",
 /// Files of a folder `sys/kernel/irq/N`.
 const OF_INTERRUPT_IN_SYSFS: [&str; 7] = ["actions", "chip_name", "hwirq", "type", "name", "per_cpu_count", "wakeup"];
 
-/// The names a cpuset's list of cpus has: version 2, version 1 effective and configured. Then those of its list of nodes.
+/// Names of a cpuset's list of cpus: version 2, version 1 effective and configured. Then the names of its list of nodes.
 const OF_CPUSET: [&str; 8] = [
     "cpuset.cpus.effective",
     "cpuset.effective_cpus",
@@ -121,25 +121,25 @@ const OF_DEVICE: [&str; 11] = [
     "uevent",
 ];
 
-/// Folders below a device's in which the names of other folders are what users call it, or its queues.
+/// Folders below a device's that contain its names as users know them, or its queues.
 const NAMING: [&str; 8] = ["net", "infiniband", "nvme", "block", "drm", "accel", "queues", "mq"];
 
-/// Such a name has no more folders above it.
+/// Maximum number of folders above such a name.
 const DEEPEST_NAME: usize = 12;
 
-/// Folders of devices whose memory may become that of a node.
+/// Folders of devices with memory that may become a node's.
 const MEMORY_DEVICES: [&str; 3] = ["sys/bus/dax/devices/", "sys/bus/nd/devices/", "sys/bus/cxl/devices/"];
 
-/// Where cpusets are found mounted.
+/// Usual mount points of cpusets.
 const CPUSET_MOUNTS: [&str; 4] = ["sys/fs/cgroup/", "cgroup/", "dev/cpuset/", "dev/cgroup/"];
 
-/// Where in an archive's path the path of a wanted file is, after at most four folders that hold the machine.
+/// Returns the part of an archive's path that is a wanted file's path, after at most four folders around the machine.
 pub fn find(path: &str) -> Option<Range<usize>> {
     let begins = std::iter::once(0).chain(path.match_indices('/').map(|(at, _)| at + 1)).take(5);
     begins.map(|begin| begin..path.len()).find(|range| is_wanted(&path[range.clone()]))
 }
 
-/// Whether a reader may ask for this path.
+/// Returns true if a reader may ask for this path.
 pub fn is_wanted(path: &str) -> bool {
     if let Some(rest) = path.strip_prefix("sys/devices/system/cpu/") {
         return is_wanted_of_cpus(rest) || is_single(path);
@@ -161,7 +161,7 @@ fn is_single(path: &str) -> bool {
     SINGLE.contains(&path) || SCHEDULING.iter().any(|(_, file)| *file == path)
 }
 
-/// Whether the path of an archive is that of a link of which only the name is read.
+/// Returns true for a link in an archive of which only the name is read.
 pub fn is_named_only(path: &str) -> bool {
     path.strip_prefix("sys/devices/system/node/node").and_then(after_number).is_some_and(is_initiator)
 }
@@ -171,7 +171,7 @@ fn is_initiator(name: &str) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the path is a cpu's file in a cpuid dump: "pu0".
+/// Returns true for a cpu's file in a cpuid dump: "pu0".
 pub fn is_dump(path: &str) -> bool {
     let name = path.strip_prefix("cpuid/").unwrap_or(path);
     name.strip_prefix("pu").is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -189,7 +189,7 @@ fn is_wanted_of_cpus(path: &str) -> bool {
     }
 }
 
-/// What the kernel tells of interrupts, and the drivers of PCI devices, which raise most of them.
+/// Returns true for the kernel's files about interrupts, and the drivers of PCI devices, which raise most of them.
 fn is_of_interrupts(path: &str) -> bool {
     let is_of = |folder: &str, names: &[&str]| {
         path.strip_prefix(folder).and_then(after_number).is_some_and(|name| names.contains(&name))
@@ -206,13 +206,13 @@ fn is_of_device(path: &str) -> bool {
     file || name.is_some_and(is_device_name)
 }
 
-/// What follows a device's folder in a path.
+/// Returns the part of a path after a device's folder.
 fn behind_address(path: &str) -> Option<&str> {
     let (address, rest) = path.strip_prefix(PCI_DEVICES)?.strip_prefix('/')?.split_once('/')?;
     (!address.is_empty()).then_some(rest)
 }
 
-/// Whether a folder's name is what users call a device, or one of its queues.
+/// Returns true if a folder's name is a device's name as users know it, or one of its queues.
 pub fn is_device_name(path: &str) -> bool {
     let Some(rest) = behind_address(path) else { return false };
     let parts: Vec<&str> = rest.split('/').collect();
@@ -232,7 +232,7 @@ fn is_cpuset(path: &str) -> bool {
         && path.rsplit('/').next().is_some_and(|name| OF_CPUSET.contains(&name))
 }
 
-/// What follows "123/" in "123/rest".
+/// Returns "rest" of "123/rest".
 fn after_number(path: &str) -> Option<&str> {
     let (number, rest) = path.split_once('/')?;
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(rest)

@@ -1,24 +1,24 @@
-//! Which cpus and which nodes' memory this process may use: its affinity mask, or where that is not recorded, its cpuset.
+//! Cpus and memory nodes that this process may use: from its affinity mask, or its cpuset if the mask is not recorded.
 
 use corewise_machine::cpu_set::CpuSetError;
 use corewise_machine::{CpuSet, Gap};
 
 use super::reader::Reader;
 
-/// What this process may use, where the source tells.
+/// Cpus and nodes that this process may use; `None` if the source does not say.
 #[derive(Debug, Default)]
 pub struct Allowed {
-    /// The kernel has cut the affinity mask to the cpuset already.
+    /// Cpus. The kernel has already cut the affinity mask to the cpuset.
     pub cpus: Option<CpuSet>,
     /// Numbers of nodes.
     pub memory: Option<CpuSet>,
 }
 
-/// The files that say the same of cpus, or of memory.
+/// The files that hold the same facts for cpus, or for memory.
 struct Files {
-    /// The names of the effective value in a cpuset, and of the configured one for kernels that do not tell the effective.
+    /// File names of the effective value in a cpuset, and of the configured one for kernels that do not report the effective one.
     of_cpuset: [&'static str; 4],
-    /// The name of the mask in /proc/PID/status; that of the list ends in "_list".
+    /// Name of the mask in /proc/PID/status; that of the list ends in "_list".
     in_status: &'static str,
 }
 
@@ -31,10 +31,10 @@ const MEMORY: Files = Files {
     in_status: "Mems_allowed",
 };
 
-/// The file of a process that tells what it may use.
+/// The file of this process with its allowed cpus and nodes.
 const STATUS: &str = "proc/self/status";
 
-/// The cpus and the memory that this process may use, where the source tells.
+/// Returns the cpus and the memory that this process may use, if the source says.
 pub fn allowed(reader: &Reader) -> Allowed {
     let status = reader.text(STATUS);
     if status.as_deref().is_some_and(|text| !text.is_empty() && !text.ends_with('\n')) {
@@ -47,7 +47,7 @@ pub fn allowed(reader: &Reader) -> Allowed {
     Allowed { cpus: of(&CPUS), memory: of(&MEMORY) }
 }
 
-/// The list in /proc/PID/status, and the mask beside it where the list makes no sense.
+/// Returns the list in /proc/PID/status, or the mask beside it if the list is malformed.
 fn of_status(reader: &Reader, text: &str, files: &Files) -> Option<CpuSet> {
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let doubt = |what: String| reader.add_doubt(Gap::new(format!("{} of this process", files.in_status), what));
@@ -71,7 +71,7 @@ fn of_status(reader: &Reader, text: &str, files: &Files) -> Option<CpuSet> {
     list.or(mask)
 }
 
-/// What the nearest control group allows, from the process's own outwards, that has a cpuset.
+/// Returns the set of the nearest control group with a cpuset, from the process's own outwards.
 fn of_cpuset(reader: &Reader, files: &Files) -> Option<CpuSet> {
     let mounts = mounts(&reader.text("proc/mounts").unwrap_or_default());
     let groups = groups(reader);
@@ -97,14 +97,14 @@ fn nearest(reader: &Reader, mount: &str, group: &str, files: &Files) -> Option<C
 /// A mounted hierarchy that may hold cpusets.
 #[derive(Debug, PartialEq)]
 struct Mount {
-    /// Version 2 rather than version 1.
+    /// True for version 2, false for version 1.
     unified: bool,
-    /// Where, without the leading slash.
+    /// Mount point, without the leading slash.
     folder: String,
 }
 
-/// The hierarchies with cpusets in /proc/mounts: version 2, version 1 with the cpuset controller, the cpuset file
-/// system of old kernels. Version 1 comes first: where it has the controller, version 2 has not.
+/// Returns the hierarchies with cpusets in /proc/mounts: version 2, version 1 with the cpuset controller, the cpuset file system of old
+/// kernels. Version 1 comes first: if it has the controller, version 2 does not.
 fn mounts(text: &str) -> Vec<Mount> {
     let mount = |line: &str| {
         let mut fields = line.split_whitespace().skip(1);
@@ -118,7 +118,7 @@ fn mounts(text: &str) -> Vec<Mount> {
     mounts
 }
 
-/// The process's control group in each hierarchy: whether of version 2, and its path.
+/// Returns the process's control group in each hierarchy: true for version 2, and its path.
 fn groups(reader: &Reader) -> Vec<(bool, String)> {
     let mut groups = Vec::new();
     for line in reader.text("proc/self/cgroup").unwrap_or_default().lines() {

@@ -1,11 +1,11 @@
-//! The facts of a machine of which nothing can be read: how many cpus there are.
+//! Facts about a machine without readable files: its number of cpus.
 
 use corewise_machine::Gap;
 use corewise_machine::facts::{CpuFacts, MachineFacts};
 
 use super::limits::LARGEST_CPU;
 
-/// As many cpus as the standard library says that this process may use, numbered from 0.
+/// Returns as many cpus as the standard library says that this process may use, numbered from 0.
 pub fn facts() -> MachineFacts {
     counted(std::thread::available_parallelism().map_or(1, usize::from))
 }

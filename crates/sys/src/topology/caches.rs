@@ -9,24 +9,23 @@ use super::limits::CPUS;
 use super::reader::Reader;
 use super::sharing::{self, Relation, Sets, common};
 
-/// What `indexN` is on x86, for recordings that kept neither level nor type: Linux lists data, instructions, L2, L3.
+/// Meaning of `indexN` on x86, for recordings that kept neither level nor type: Linux lists data, instructions, L2, L3.
 const BY_INDEX: [(u8, CacheKind); 4] =
     [(1, CacheKind::Data), (1, CacheKind::Instruction), (2, CacheKind::Unified), (3, CacheKind::Unified)];
 
-/// The files of a cache that list who shares it.
+/// The files of a cache that list its cpus.
 const FILES: &[&str] = &["shared_cpu_list", "shared_cpu_map"];
 
-/// So many files are named.
 const MOST_NAMED: usize = 4;
 
-/// What makes caches the same sort of cache.
+/// Level and kind, which group caches.
 type Sort = (u8, CacheKind);
 
 /// One `indexN` of one cpu.
 struct Entry {
     cpu: u32,
     index: u32,
-    /// Its level and kind as its own files say them.
+    /// Its level and kind from its own files.
     given: Option<Sort>,
     size_bytes: Option<u64>,
 }
@@ -41,7 +40,8 @@ fn path(cpu: u32, index: u32, name: &str) -> String {
     format!("{CPUS}/cpu{cpu}/cache/index{index}/{name}")
 }
 
-/// The caches of each online cpu. Of a cache whose files do not say who shares it, only the threads of its core share it for certain.
+/// Returns the caches of each online cpu. If a cache's files do not list its cpus, it is assigned to the threads of its core, which share
+/// it for certain.
 pub fn caches(reader: &Reader, online: &CpuSet, threads: &Sets) -> BTreeMap<u32, Vec<CacheFacts>> {
     let entries: Vec<Entry> = online.iter().flat_map(|cpu| entries(reader, cpu)).collect();
     let mut sorts: BTreeMap<Sort, Vec<&Entry>> = BTreeMap::new();
@@ -84,7 +84,7 @@ fn entries(reader: &Reader, cpu: u32) -> Vec<Entry> {
         Entry { cpu, index, given, size_bytes }
     };
     let found: Vec<u32> = reader.numbered(&format!("{CPUS}/cpu{cpu}/cache"), "index");
-    // The kernel leaves out no number: what is missing below another is there, too.
+    // The kernel leaves out no number: a number missing below another one exists, too.
     let missing: Vec<u32> =
         (0..found.iter().copied().max().unwrap_or(0)).filter(|index| !found.contains(index)).collect();
     if !missing.is_empty() && missing.len() < found.len() {
@@ -95,8 +95,8 @@ fn entries(reader: &Reader, cpu: u32) -> Vec<Entry> {
     found.into_iter().map(entry).collect()
 }
 
-/// The level and kind of each entry: its own, unless it alone differs from all others with its index; that of the others where it has
-/// none; by the index where nobody has one.
+/// Returns the level and kind of each entry: its own, unless it alone differs from all others with its index; the others' if it has none;
+/// by the index if no entry has one.
 fn sorted(reader: &Reader, entries: &[Entry]) -> Vec<Option<Sort>> {
     let mut of_index: BTreeMap<u32, BTreeMap<Sort, usize>> = BTreeMap::new();
     for entry in entries {
@@ -108,7 +108,7 @@ fn sorted(reader: &Reader, entries: &[Entry]) -> Vec<Option<Sort>> {
         let counts = &of_index[&entry.index];
         let common = counts.iter().max_by_key(|(_, count)| **count).map(|(sort, count)| (*sort, *count));
         match (entry.given, common) {
-            // Where each is said once, both are named.
+            // If each is given once, both are named.
             (Some(own), Some((common, count))) if counts[&own] == 1 && (own != common || counts.len() > 1) => {
                 let is_used = count > 2;
                 wrong.push(format!(
@@ -145,7 +145,7 @@ fn sorted(reader: &Reader, entries: &[Entry]) -> Vec<Option<Sort>> {
     sorts
 }
 
-/// The size that a cpu's cache has by most of those that share it, where any of them gives one.
+/// Returns each cpu's cache size as reported by most of its sharing cpus, if any do.
 fn sizes(reader: &Reader, name: &str, entries: &[&Entry], sets: &Sets) -> BTreeMap<u32, u64> {
     let of: BTreeMap<u32, &&Entry> = entries.iter().map(|entry| (entry.cpu, entry)).collect();
     let mut sizes = BTreeMap::new();
@@ -195,7 +195,7 @@ fn kind(word: &str) -> Option<CacheKind> {
     }
 }
 
-/// A size as the kernel writes it: "32K", "96M", or bare bytes.
+/// Parses a size as the kernel writes it: "32K", "96M", or bare bytes.
 fn size_bytes(word: &str) -> Option<u64> {
     let (digits, shift) = match word.char_indices().last()? {
         (at, 'K' | 'k') => (&word[..at], 10),

@@ -1,7 +1,7 @@
-//! The facts that a dump of cpuid tells, as hwloc-gather-cpuid writes it: one file a cpu, `cpuid/puN`.
+//! Facts from a dump of cpuid by hwloc-gather-cpuid: one file a cpu, `cpuid/puN`.
 //!
-//! The rules are those of the manuals: Intel's Software Developer's Manual volume 2A, CPUID leaves 4, 0xb, 0x1a, 0x1f;
-//! AMD's Architecture Programmer's Manual volume 3, functions 0x80000005 to 0x80000008, 0x8000001d, 0x8000001e, 0x80000026.
+//! The rules come from the manuals: Intel's Software Developer's Manual volume 2A, CPUID leaves 4, 0xb, 0x1a, 0x1f; AMD's Architecture
+//! Programmer's Manual volume 3, functions 0x80000005 to 0x80000008, 0x8000001d, 0x8000001e, 0x80000026.
 
 mod caches;
 mod dump;
@@ -19,7 +19,7 @@ use caches::CacheKey;
 use dump::Dump;
 use place::Place;
 
-/// One cpu with what its registers mean.
+/// One cpu with its decoded registers.
 struct Decoded {
     number: u32,
     dump: Dump,
@@ -27,7 +27,7 @@ struct Decoded {
     caches: Vec<CacheKey>,
 }
 
-/// Everything that a dump tells; no cpus where there is none.
+/// Reads all facts of a dump; no cpus if there is none.
 pub fn facts(reader: &Reader) -> MachineFacts {
     let cpus = decoded(reader);
     let Some(first) = cpus.first() else { return MachineFacts::default() };
@@ -40,7 +40,7 @@ pub fn facts(reader: &Reader) -> MachineFacts {
     }
 }
 
-/// The classes of core that a dump names; none where there is none. Cpus that it leaves out are a gap.
+/// Returns the classes of core in a dump; none if there is no dump. Cpus that it leaves out are a gap.
 pub fn named_kinds(reader: &Reader, cpus: &CpuSet) -> Vec<NamedKind> {
     const MOST_NAMED: usize = 4;
     let kinds = kinds_of(&decoded(reader));
@@ -98,7 +98,7 @@ fn cache_facts(cache: &CacheKey, sharing: &BTreeMap<caches::Sharing, CpuSet>) ->
     CacheFacts { level: cache.sharing.level, kind: cache.sharing.kind, size_bytes: Some(cache.size_bytes), shared_with }
 }
 
-/// The cpus that have a key in common, by key.
+/// Groups cpus by their keys.
 fn together<K: Ord>(cpus: &[Decoded], keys: impl Fn(&Decoded) -> Vec<K>) -> BTreeMap<K, CpuSet> {
     let mut sets: BTreeMap<K, CpuSet> = BTreeMap::new();
     for cpu in cpus {
@@ -109,8 +109,8 @@ fn together<K: Ord>(cpus: &[Decoded], keys: impl Fn(&Decoded) -> Vec<K>) -> BTre
     sets
 }
 
-/// The classes of core: Intel's leaf 0x1a, AMD's leaf 0x80000026. An Atom core without an L3 is of the low-power class
-/// where other Atom cores have one (Meteor Lake, Arrow Lake); on Lunar Lake none has.
+/// Returns the classes of core: Intel's leaf 0x1a, AMD's leaf 0x80000026. An Atom core without an L3 is of the low-power class if other
+/// Atom cores have one (Meteor Lake, Arrow Lake); on Lunar Lake none has.
 fn kinds_of(cpus: &[Decoded]) -> Vec<NamedKind> {
     let has_last_level = |cpu: &Decoded| cpu.caches.iter().any(|cache| cache.sharing.level >= 3);
     let is_atom = |cpu: &Decoded| cpu.dump.core_type() == Some(CoreType::Efficiency);

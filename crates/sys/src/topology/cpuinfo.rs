@@ -11,20 +11,20 @@ use corewise_machine::machine::Processor;
 use super::limits::{CPUS, LARGEST_CPU};
 use super::reader::Reader;
 
-/// What /proc/cpuinfo says.
+/// Contents of /proc/cpuinfo.
 #[derive(Debug, Default)]
 pub struct CpuInfo {
     cpus: BTreeMap<u32, Entry>,
-    /// The fields of the first cpu, by their names; those that name the processor as most cpus have them.
+    /// The fields of the first cpu, by their names; for fields that name the processor, the most common values.
     first: BTreeMap<String, String>,
-    /// Whether it names cpus above the largest that is read.
+    /// True if it names cpus above the largest that is read.
     pub has_larger_cpus: bool,
 }
 
 /// The fields that name the processor.
 const IDENTITY: [&str; 6] = ["vendor_id", "cpu family", "model", "model name", "stepping", "microcode"];
 
-/// What it says of one cpu.
+/// Facts about one cpu.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
     pub package: Option<i64>,
@@ -34,7 +34,7 @@ pub struct Entry {
 }
 
 impl CpuInfo {
-    /// Reads the text. Every "processor" line with a number begins a cpu; lines that make no sense are passed over.
+    /// Parses the text. Every "processor" line with a number begins a cpu; malformed lines are skipped.
     pub fn parse(text: &str) -> Self {
         let mut info = Self::default();
         let mut current = None;
@@ -68,17 +68,17 @@ impl CpuInfo {
         self.cpus.get(&cpu)
     }
 
-    /// The cpus that it lists, which are the online ones.
+    /// Returns the listed cpus, which are the online ones.
     pub fn numbers(&self) -> CpuSet {
         self.cpus.keys().copied().collect()
     }
 
-    /// Whether the machine is a guest; nothing where the architecture has no flag for it.
+    /// Returns true if the machine is a guest; `None` if the architecture has no flag for it.
     pub fn is_guest(&self) -> Option<bool> {
         self.first.get("flags").map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
     }
 
-    /// The architecture by the form of the text.
+    /// Returns the architecture, concluded from the form of the text.
     pub fn architecture(&self) -> Option<&'static str> {
         let has = |name: &str| self.first.contains_key(name);
         let value = |name: &str| self.first.get(name).map(String::as_str).unwrap_or_default();
@@ -95,7 +95,7 @@ impl CpuInfo {
         }
     }
 
-    /// The processor's names and numbers. The microcode's revision may also stand in sysfs.
+    /// Returns the processor's names and numbers. The microcode's revision may be in sysfs instead.
     pub fn processor(&self, cpus: &[CpuFacts], reader: &Reader) -> Processor {
         let value = |names: &[&str]| names.iter().find_map(|name| self.first.get(*name)).cloned();
         let number = |name: &str| self.first.get(name)?.parse().ok();
@@ -125,7 +125,7 @@ impl Entry {
     }
 }
 
-/// Implementer and part number by the register itself, which the kernel shows on arm64: bits 31-24 and 15-4.
+/// Returns implementer and part number from the register itself, which the kernel shows on arm64: bits 31-24 and 15-4.
 fn midr_part(reader: &Reader, cpu: u32) -> Option<(u32, u32)> {
     let word = reader.word(&format!("{CPUS}/cpu{cpu}/regs/identification/midr_el1"))?;
     let register = u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()? as u32;

@@ -1,4 +1,4 @@
-//! The devices on the PCI bus that programs wait for: network cards, disks, graphics cards, other accelerators.
+//! Devices on the PCI bus that programs wait for: network cards, disks, graphics cards, other accelerators.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +8,19 @@ use super::nodes::LARGEST_NODE;
 use super::reader::Reader;
 use crate::root::PCI_DEVICES;
 
-/// So many devices are read; servers have some hundred functions on the bus, with virtual ones a few thousand.
+/// Maximum number of devices; servers have some hundred functions on the bus, with virtual ones a few thousand.
 const MOST_DEVICES: usize = 8_192;
-/// So many names of one device are kept: a controller may have hundreds of disks.
+/// Maximum number of names of one device: a controller may have hundreds of disks.
 const MOST_NAMES: usize = 64;
-/// How deep below a device's folder its names are looked for: a disk is behind a port, a host, a target and an address.
+/// Maximum depth of names below a device's folder: a disk is behind a port, a host, a target and an address.
 const DEEPEST: usize = 5;
-/// Folders whose entries are names that users know, the best known first.
+/// Folders with entries named as users know them, the best known first.
 const NAMING: [&str; 6] = ["net", "infiniband", "nvme", "block", "drm", "accel"];
 
-/// The vendors of management controllers, whose graphics show a console: ASPEED, Matrox; and of what emulators draw with.
+/// Vendors of management controllers (ASPEED, Matrox), with graphics that show a console, and of emulated graphics.
 const CONSOLES: [u32; 7] = [0x1a03, 0x102b, 0x1234, 0x1013, 0x1b36, 0x15ad, 0x1af4];
 
-/// The devices of the bus that are of interest, each with what the system says of where it is.
+/// Reads the devices of interest on the bus, each with its location.
 ///
 /// Interfaces: Documentation/ABI/testing/sysfs-bus-pci (`class`, `numa_node`, `local_cpulist`, `max_link_speed`), and the folders of the
 /// classes below a device (`net/eth0`, `nvme/nvme0/nvme0n1`, `drm/card0`).
@@ -33,7 +33,7 @@ fn device(reader: &Reader, address: String) -> Option<Device> {
     let folder = format!("{PCI_DEVICES}/{address}");
     let file = |name: &str| format!("{folder}/{name}");
     let class = hexadecimal(reader, &file("class"))?;
-    // Bridges and what is inside of processors have nothing to look for.
+    // Bridges and parts of processors have no names to look for.
     let mut names = Names::default();
     if !matches!(class >> 16, 0x05 | 0x06 | 0x08 | 0x11) || is_dma_engine(class) {
         names.find(reader, &folder, 0);
@@ -47,7 +47,7 @@ fn device(reader: &Reader, address: String) -> Option<Device> {
         kind,
         names: names.shown(),
         driver,
-        // The kernel says -1 where it knows none.
+        // The kernel says -1 if it knows none.
         node: node.and_then(|node| u32::try_from(node).ok()).filter(|node| *node <= LARGEST_NODE),
         local_cpus: reader.cpus(&file("local_cpulist")).or_else(|| reader.cpus(&file("local_cpus"))),
         link: link(reader, &folder),
@@ -56,13 +56,13 @@ fn device(reader: &Reader, address: String) -> Option<Device> {
     })
 }
 
-/// System peripherals of class 08 are timers and the like; those that Intel's DSA is among are 0880.
+/// Returns true for class 0880, which includes Intel's DSA. Other system peripherals of class 08 are timers and the like.
 fn is_dma_engine(class: u32) -> bool {
     class >> 8 == 0x0880
 }
 
-/// What a device is, by its class code (PCI Code and ID Assignment Specification), where that is of interest; virtual functions of some
-/// makers have none, but a name.
+/// Returns the kind of a device of interest, by its class code (PCI Code and ID Assignment Specification). Virtual functions of some makers
+/// have no such class, but a name.
 fn kind(class: u32, names: &Names, vendor: impl Fn() -> Option<u32>) -> Option<DeviceKind> {
     let has = |folder: &str| names.folders.contains(folder);
     match (class >> 16, class >> 8) {
@@ -81,20 +81,20 @@ fn kind(class: u32, names: &Names, vendor: impl Fn() -> Option<u32>) -> Option<D
     }
 }
 
-/// Where the names of Intel's data movers are noted, which have no folder of their own.
+/// Pseudo-folder for the names of Intel's data movers, which have no folder of their own.
 const ENGINES: &str = "dsa";
 
 fn hexadecimal(reader: &Reader, path: &str) -> Option<u32> {
     u32::from_str_radix(reader.word(path)?.trim_start_matches("0x"), 16).ok()
 }
 
-/// The connection; not of a device that sleeps, since newer kernels wake it up to look.
+/// Reads the connection, except of a suspended device, since newer kernels wake it up for this.
 fn link(reader: &Reader, folder: &str) -> Option<Link> {
     let word = |name: &str| reader.word(&format!("{folder}/{name}"));
     if word("power/runtime_status").as_deref() == Some("suspended") {
         return None;
     }
-    // "8.0 GT/s PCIe"; "Unknown" and a width of 0 or 255 where there is no such connection.
+    // "8.0 GT/s PCIe"; "Unknown" and a width of 0 or 255 if there is no such connection.
     let speed = |name: &str| {
         let speed = word(name)?.split_whitespace().next()?.parse::<f64>().ok();
         speed.filter(|speed| *speed > 0.0 && *speed < 1_000.0)
@@ -109,10 +109,10 @@ fn link(reader: &Reader, folder: &str) -> Option<Link> {
     (link != Link::default()).then_some(link)
 }
 
-/// What a device is called, and how many queues that has.
+/// Names of a device, and its queues.
 #[derive(Default)]
 struct Names {
-    /// Each with the place of its folder among [`NAMING`].
+    /// Each name with the index of its folder in [`NAMING`].
     found: Vec<(usize, String)>,
     /// The folders in which names were found.
     folders: BTreeSet<&'static str>,
@@ -145,7 +145,7 @@ impl Names {
         }
     }
 
-    /// A name in one of the folders of names, with its queues.
+    /// Adds a name in one of the folders of names, with its queues.
     fn take(&mut self, reader: &Reader, naming: &'static str, folder: &str, name: String) {
         let own = format!("{folder}/{name}");
         match naming {
@@ -166,7 +166,7 @@ impl Names {
         }
     }
 
-    /// The names, those that users type first.
+    /// Returns the names, beginning with the names that users type.
     fn shown(mut self) -> Vec<String> {
         self.found.sort_by_key(|(place, _)| *place);
         self.found.into_iter().map(|(_, name)| name).collect()
@@ -178,7 +178,7 @@ impl Names {
     }
 }
 
-/// Folders behind which names are: virtio's, and those between a controller and its disks.
+/// Returns true for folders that contain names further down: virtio's, and folders between a controller and its disks.
 fn leads_on(name: &str) -> bool {
     let numbered =
         |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -186,13 +186,13 @@ fn leads_on(name: &str) -> bool {
         || (name.matches(':').count() == 3 && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b':'))
 }
 
-/// Intel's data movers: "dsa0", "iax1".
+/// Returns true for Intel's data movers: "dsa0", "iax1".
 fn is_engine(name: &str) -> bool {
     let number = name.strip_prefix("dsa").or_else(|| name.strip_prefix("iax"));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// What users call a disk with several paths: "nvme0c1n1" is the path of controller 1 to nvme0n1.
+/// Returns the users' name of a disk with several paths: "nvme0c1n1" is the path of controller 1 to nvme0n1.
 fn without_controller(disk: &str) -> String {
     let cut =
         disk.split_once('c').and_then(|(subsystem, rest)| Some((subsystem, rest.find('n').map(|at| &rest[at..])?)));

@@ -7,7 +7,7 @@ use corewise_machine::CpuSet;
 use super::limits::CPUS;
 use super::reader::Reader;
 
-/// What cpufreq says of a policy (a set of cpus that change their frequency together).
+/// The cpufreq values of a policy (a set of cpus that change their frequency together).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
     pub maximum_khz: Option<u64>,
@@ -27,7 +27,7 @@ impl Frequencies {
         self.policy_of.get(&cpu).map(|at| &self.policies[*at])
     }
 
-    /// The governors in use, that of the most cpus first.
+    /// Returns the governors in use, that of the most cpus first.
     pub fn governors(&self) -> Vec<String> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for governor in self.policy_of.values().filter_map(|at| self.policies[*at].governor.as_deref()) {
@@ -39,8 +39,8 @@ impl Frequencies {
     }
 }
 
-/// The policies: `cpufreq/policyN` where there are such folders, otherwise the cpus' own `cpufreq` folders (kernels
-/// before 4.3; only one cpu of a policy has the folder there, the others have a link to it).
+/// Reads the policies: `cpufreq/policyN` if there are such folders, otherwise the cpus' own `cpufreq` folders (kernels before 4.3; only one
+/// cpu of a policy has the folder there, the others have a link to it).
 pub fn frequencies(reader: &Reader, online: &CpuSet) -> Frequencies {
     let mut found = Frequencies::default();
     let policies = format!("{CPUS}/cpufreq");
@@ -72,7 +72,7 @@ fn add(reader: &Reader, found: &mut Frequencies, folder: &str, cpu: u32) {
     }
 }
 
-/// Cpus as cpufreq writes them: numbers with spaces between; nothing where one is no number.
+/// Parses cpus as cpufreq writes them: numbers separated by spaces; `None` if one is no number.
 fn numbers(text: &str) -> Option<CpuSet> {
     CpuSet::parse_list(&text.split_whitespace().collect::<Vec<_>>().join(",")).ok()
 }

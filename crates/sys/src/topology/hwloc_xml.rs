@@ -1,4 +1,4 @@
-//! The facts of an hwloc XML export of format 2 or 3.
+//! Facts from an hwloc XML export of format 2 or 3.
 
 mod devices;
 
@@ -18,22 +18,22 @@ use super::memory::is_high;
 use crate::error::SysError;
 use crate::root::HWLOC_XML;
 
-/// How many elements are read at most; the export of a machine of 384 cpus has 2,500.
+/// Maximum number of elements; the export of a machine of 384 cpus has 2,500.
 const MOST_ELEMENTS: u32 = 400_000;
 
-/// The largest export that is read, in bytes; that of a machine of 384 cpus has 291 kB. In memory it takes up to 20 times as much.
+/// Largest export that is read, in bytes; that of a machine of 384 cpus has 291 kB. In memory it takes up to 20 times as much.
 const LARGEST_BYTES: usize = 8 << 20;
 
-/// How deep objects may be nested; hwloc itself has some twenty levels.
+/// Maximum depth of nested objects; hwloc itself has some twenty levels.
 const DEEPEST: usize = 100;
 
-/// How many caches a cpu may be inside of; four levels with two kinds each are eight.
+/// Maximum number of caches around a cpu; four levels with two kinds each are eight.
 const MOST_CACHES: usize = 16;
 
-/// Everything that an export tells.
+/// Reads all facts of an export.
 ///
 /// # Errors
-/// [`SysError::Damaged`] where the text is no XML, or XML of something else or of another format.
+/// [`SysError::Damaged`] if the text is no XML, or XML of something else or of another format.
 pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     let damaged = |why: String| SysError::Damaged { path: PathBuf::from(HWLOC_XML), why };
     if text.len() > LARGEST_BYTES {
@@ -67,15 +67,15 @@ pub fn facts(text: &str) -> Result<MachineFacts, SysError> {
     Ok(facts)
 }
 
-/// Whether the export has cpus that are not allowed, which hwloc leaves out unless it is asked for them. Then those that are missing are
-/// offline; otherwise nothing tells them from those that are not allowed.
+/// Returns true if the export has cpus that are not allowed, which hwloc includes only on request. Then missing cpus are offline; otherwise
+/// they may also be disallowed.
 fn includes_disallowed(facts: &MachineFacts) -> bool {
     let allowed = facts.allowed.as_ref();
     allowed.is_some_and(|allowed| facts.cpus.iter().any(|cpu| !allowed.contains(cpu.number)))
 }
 
-/// What follows the line in which hwloc names its DTD. A DTD in the file itself is not passed over: the parser refuses it, because
-/// entities may make a small file as large as they like.
+/// Returns the text after the line in which hwloc names its DTD. A DTD in the file itself is not skipped: the parser refuses it, because
+/// entities may expand a small file without bound.
 fn behind_doctype(text: &str) -> &str {
     let declared = text.split_once("<!DOCTYPE").and_then(|(_, rest)| rest.split_once('>'));
     declared.filter(|(doctype, _)| !doctype.contains('[')).map_or(text, |(_, rest)| rest)
@@ -87,7 +87,7 @@ fn names_larger_cpus(topology: Node) -> bool {
     numbers.max() > Some(u64::from(LARGEST_CPU))
 }
 
-/// What an object passes on to those inside of it.
+/// Properties that an object passes on to the objects inside it.
 #[derive(Clone, Default)]
 struct Inherited {
     package: Option<i64>,
@@ -171,7 +171,7 @@ fn node(object: Node, number: i64) -> Option<NodeFacts> {
     })
 }
 
-/// What a node's memory is, by hwloc's name for it.
+/// Returns the kind of a node's memory, by hwloc's name for it.
 fn memory_kind(object: Node) -> Option<MemoryKind> {
     match object.attribute("subtype").or_else(|| info(object, "DAXType"))? {
         "HBM" | "MCDRAM" => Some(MemoryKind::HighBandwidth),
@@ -183,7 +183,8 @@ fn memory_kind(object: Node) -> Option<MemoryKind> {
     }
 }
 
-/// An export gives nodes of memory only the cpus that they are near to, which are in other nodes: these are their initiators.
+/// Sets the initiators of memory-only nodes. An export lists only nearby cpus for them, which belong to other nodes: these are the
+/// initiators.
 fn add_initiators(nodes: &mut [NodeFacts]) {
     let size = |node: &NodeFacts| (node.cpus.len(), node.number);
     let inside = |node: &NodeFacts, other: &NodeFacts| {
@@ -195,8 +196,8 @@ fn add_initiators(nodes: &mut [NodeFacts]) {
     nodes.iter_mut().zip(found).for_each(|(node, initiators)| node.initiators = initiators);
 }
 
-/// Names high-bandwidth memory by the attributes that the export gives (`memattr`), where it has no name: hwloc from 2.3 on exports them, from
-/// the firmware's table. The best value to any initiator counts; the usual one is that of the nodes which have their own cpus.
+/// Recognises high-bandwidth memory without a name by the attributes in the export (`memattr`): hwloc from 2.3 on exports them, from the
+/// firmware's table. The best value to any initiator counts; the usual bandwidth is that of the nodes which have their own cpus.
 fn add_bandwidths(topology: Node, nodes: &mut [NodeFacts]) {
     let number = |node: Node, name: &str| node.attribute(name).and_then(|text| text.parse::<u64>().ok());
     let is_node = |node: &Node| node.attribute("type") == Some("NUMANode");
@@ -224,15 +225,15 @@ fn add_bandwidths(topology: Node, nodes: &mut [NodeFacts]) {
     }
 }
 
-/// An export leaves the memory out where there is none and where it is not known. Where one node has memory, those
-/// without the attribute have none.
+/// Sets missing memory to zero. An export leaves the size out both if there is none and if it is unknown; if one node has a size, nodes
+/// without the attribute have no memory.
 fn mend_memory(nodes: &mut [NodeFacts]) {
     if nodes.iter().any(|node| node.memory_bytes.is_some()) {
         nodes.iter_mut().for_each(|node| _ = node.memory_bytes.get_or_insert(0));
     }
 }
 
-/// A set as hwloc writes it: hexadecimal groups of 32 bits, each with its own "0x"; empty ones are zero.
+/// Parses a set as hwloc writes it: hexadecimal groups of 32 bits, each with its own "0x"; empty ones are zero.
 fn cpus(object: Node, attribute: &str) -> Option<CpuSet> {
     let all = CpuSet::parse_mask(&object.attribute(attribute)?.replace("0x", "")).ok()?;
     if all.highest() > Some(LARGEST_CPU) {
@@ -242,7 +243,7 @@ fn cpus(object: Node, attribute: &str) -> Option<CpuSet> {
     }
 }
 
-/// The value of the first `info` with this name, anywhere in the export.
+/// Returns the value of the first `info` with this name, anywhere in the export.
 fn info<'a>(topology: Node<'a, '_>, name: &str) -> Option<&'a str> {
     let mut infos = topology.descendants().filter(|node| node.has_tag_name("info"));
     infos.find(|info| info.attribute("name") == Some(name))?.attribute("value")
@@ -272,7 +273,7 @@ fn system(topology: Node) -> System {
     }
 }
 
-/// Fills in the distances between nodes, a square of numbers in the order of the nodes that `indexes` names.
+/// Fills in the distances between nodes, a square of numbers in the order of `indexes`.
 fn add_distances(topology: Node, nodes: &mut [NodeFacts]) {
     let is_latency = |node: &Node| {
         node.has_tag_name("distances2")
@@ -298,7 +299,7 @@ fn numbers(parent: Node, tag: &str) -> Vec<u64> {
     texts.flat_map(str::split_whitespace).filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Classes of core that the export names, and the capacities and frequencies that it gives for them.
+/// Adds the classes of core in the export, with their capacities and frequencies.
 fn add_kinds(topology: Node, facts: &mut MachineFacts) {
     for kind in topology.children().filter(|node| node.has_tag_name("cpukind")) {
         let Some(members) = cpus(kind, "cpuset") else { continue };

@@ -1,4 +1,4 @@
-//! What the memory of nodes is (high-bandwidth, CXL, persistent, …), and which nodes have the best access to it.
+//! Kinds of memory of nodes (high-bandwidth, CXL, persistent, …), and the nodes with the best access to it.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use corewise_machine::machine::Processor;
 use super::nodes::{LARGEST_NODE, NODES};
 use super::reader::Reader;
 
-/// Where devices list the node that their memory becomes: folders, the beginning of the names in them, and what the memory is.
+/// Folders of devices with memory that becomes a node, the prefix of the names in them, and the kind of memory.
 const DEVICES: [(&str, &str, MemoryKind); 2] = [
     ("sys/bus/dax/devices", "dax", MemoryKind::SpecialPurpose),
     ("sys/bus/nd/devices", "region", MemoryKind::Persistent),
 ];
 
-/// The regions of CXL, which have their dax devices two folders below.
+/// The regions of CXL, with dax devices two folders below.
 const CXL_REGIONS: &str = "sys/bus/cxl/devices";
 
-/// By how much the bandwidth of a memory-only node exceeds that of the nodes with cpus to be high: HBM has 3 to 8 times that of DRAM,
+/// Ratio of a memory-only node's bandwidth to that of the nodes with cpus from which it counts as high: HBM has 3 to 8 times that of DRAM,
 /// different DRAM has less than twice.
 const HIGH_BANDWIDTH: u64 = 2;
 
@@ -26,7 +26,7 @@ const HIGH_BANDWIDTH: u64 = 2;
 /// (Linux, `arch/x86/include/asm/intel-family.h`). Their firmware has no HMAT.
 const WITH_MCDRAM: [u32; 2] = [0x57, 0x85];
 
-/// Adds what is known of the memory of nodes without cpus, and the initiators of all.
+/// Adds the kinds of memory of nodes without cpus, and the initiators of all nodes.
 pub fn add_kinds(reader: &Reader, nodes: &mut [NodeFacts]) {
     let by_device = by_device(reader);
     let bandwidths: Vec<Option<u64>> = nodes.iter().map(|node| bandwidth(reader, node.number)).collect();
@@ -42,13 +42,13 @@ pub fn add_kinds(reader: &Reader, nodes: &mut [NodeFacts]) {
     }
 }
 
-/// Whether the bandwidth of memory is that of high-bandwidth memory, where DRAM has the usual one; in any unit.
+/// Returns true if a bandwidth is that of high-bandwidth memory, given the usual one of DRAM in the same unit.
 pub fn is_high(bandwidth: u64, usual: u64) -> bool {
     usual > 0 && bandwidth / usual >= HIGH_BANDWIDTH
 }
 
-/// Names the memory of nodes without cpus that is on the package of some processors, where nothing else says so; the nodes with the shortest
-/// distance are its initiators.
+/// Marks memory of nodes without cpus as on-package memory of some processors, if its kind is unknown; the nodes with the shortest distance
+/// are its initiators.
 pub fn add_on_package(processor: &Processor, nodes: &mut [NodeFacts]) {
     let is_one = processor.vendor.as_deref() == Some("GenuineIntel")
         && processor.family == Some(6)
@@ -68,7 +68,7 @@ pub fn add_on_package(processor: &Processor, nodes: &mut [NodeFacts]) {
     }
 }
 
-/// What memory is by the devices that it belongs to; the most particular one counts.
+/// Returns the kind of memory by node, from the devices that it belongs to; the most specific one counts.
 fn by_device(reader: &Reader) -> BTreeMap<u32, MemoryKind> {
     let mut kinds = BTreeMap::new();
     for (folder, beginning, kind) in DEVICES {
@@ -93,12 +93,12 @@ fn target(reader: &Reader, device: &str) -> Option<u32> {
     u32::try_from(number).ok().filter(|number| *number <= LARGEST_NODE)
 }
 
-/// The bandwidth from the nearest cpus in MB/s, as the firmware's table says (HMAT).
+/// Returns the bandwidth from the nearest cpus in MB/s, from the firmware's table (HMAT).
 fn bandwidth(reader: &Reader, node: u32) -> Option<u64> {
     reader.number(&format!("{NODES}/node{node}/access0/initiators/read_bandwidth"))
 }
 
-/// The nodes with the best access of all (class 0, which devices may share).
+/// Returns the nodes with the best access of all (class 0, which devices may share).
 fn initiators(reader: &Reader, node: u32) -> CpuSet {
     let numbers = reader.numbered(&format!("{NODES}/node{node}/access0/initiators"), "node");
     numbers.into_iter().filter(|number| *number <= LARGEST_NODE).collect()

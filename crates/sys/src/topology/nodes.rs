@@ -10,17 +10,16 @@ use super::reader::Reader;
 /// The folder of the nodes.
 pub const NODES: &str = "sys/devices/system/node";
 
-/// The largest node number that is read: Linux is built for at most 1,024 nodes.
+/// Largest node number that is read: Linux is built for at most 1,024 nodes.
 pub const LARGEST_NODE: u32 = 1_023;
 
 /// The files of a node that list its cpus.
 const FILES: [&str; 2] = ["cpulist", "cpumap"];
 
-/// So many files are named.
 const MOST_NAMED: usize = 8;
 
-/// The online nodes by number. A kernel without NUMA has no such folder: then all cpus and all memory are node 0, which
-/// is so by its own account; without /proc/meminfo nothing is known.
+/// Returns the online nodes by number. A kernel without NUMA has no such folder: then all cpus and all memory are node 0, as it reports
+/// itself. Empty if /proc/meminfo is missing as well.
 pub fn nodes(reader: &Reader, online: &CpuSet) -> Vec<NodeFacts> {
     let listed = reader.list(&format!("{NODES}/online")).filter(|set| !set.is_empty());
     let there: CpuSet = reader.numbered(NODES, "node").into_iter().filter(|number| *number <= LARGEST_NODE).collect();
@@ -43,7 +42,7 @@ fn file(number: u32, name: &str) -> String {
     format!("{NODES}/node{number}/{name}")
 }
 
-/// The listed nodes that have a folder; with those that are not listed where the listed ones leave cpus out that these have.
+/// Returns the listed nodes that have a folder. Adds unlisted nodes if they have cpus that the listed ones leave out.
 fn numbers(reader: &Reader, listed: &CpuSet, there: &CpuSet, online: &CpuSet) -> CpuSet {
     let listed: CpuSet = listed.iter().take_while(|number| *number <= LARGEST_NODE).collect();
     let list = format!("{NODES}/online");
@@ -76,8 +75,8 @@ fn node(reader: &Reader, number: u32) -> NodeFacts {
     }
 }
 
-/// The cpus of each node. Every cpu is in one: where the lists do not say so, masks are asked as well, and a cpu is in the node that most
-/// files name, or else in the smallest, since a description by hand may nest them.
+/// Returns the cpus of each node. Every cpu is in one: if the lists contradict this, masks are read as well, and a cpu is in the node that
+/// most files name, or else in the smallest, since a description by hand may nest them.
 fn divided(reader: &Reader, numbers: &CpuSet, online: &CpuSet) -> BTreeMap<u32, CpuSet> {
     let read = |number: u32, name: &str| {
         Some((number, file(number, name), reader.cpus(&file(number, name))?.intersection(online)))
@@ -114,7 +113,7 @@ fn divided(reader: &Reader, numbers: &CpuSet, online: &CpuSet) -> BTreeMap<u32, 
     sets
 }
 
-/// One node in place of several that all hold every cpu, which a kernel bug makes of them.
+/// Returns one node in place of several that all hold every cpu, which a kernel bug causes.
 fn one_for_all(reader: &Reader, nodes: &[NodeFacts], online: &CpuSet) -> Option<NodeFacts> {
     let [first, _, ..] = nodes else { return None };
     if online.len() < 2 || nodes.iter().any(|node| node.cpus != *online) {
@@ -131,7 +130,7 @@ fn one_for_all(reader: &Reader, nodes: &[NodeFacts], online: &CpuSet) -> Option<
     Some(NodeFacts { number: first.number, cpus: online.clone(), memory_bytes: memory, ..NodeFacts::default() })
 }
 
-/// The bytes of the `MemTotal` line, of a node or of the whole machine.
+/// Parses the `MemTotal` line, of a node or of the whole machine, into bytes.
 fn memory_bytes(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.split_once("MemTotal:"))?.1;
     let kibibytes: u64 = line.trim().trim_end_matches("kB").trim_end().parse().ok()?;

@@ -1,4 +1,4 @@
-//! Which cpus are online: what the kernel's list, /proc/cpuinfo and the cpus' own folders say together.
+//! Determines the online cpus from the kernel's list, /proc/cpuinfo and the cpus' own folders.
 
 use corewise_machine::{CpuSet, Gap};
 
@@ -6,23 +6,22 @@ use super::cpuinfo::CpuInfo;
 use super::limits::CPUS;
 use super::reader::Reader;
 
-/// What the sources say of online cpus; nothing of those that are missing.
+/// Online cpus by source; `None` for a missing source.
 struct Sources {
     /// The kernel's list.
     listed: Option<CpuSet>,
     /// The cpus of /proc/cpuinfo.
     in_cpuinfo: Option<CpuSet>,
-    /// The cpus whose folder has a topology and that are not switched off by their own file; all folders on kernels that have no
-    /// topology at all.
+    /// The cpus with a topology in their folder that are not switched off by their own file; all folders on kernels without any topology.
     in_folders: Option<CpuSet>,
-    /// The cpus whose own file says that they are switched off.
+    /// The cpus that are switched off by their own file.
     switched_off: CpuSet,
-    /// The cpus that are plugged in: a bound, since cpus that are switched off are among them.
+    /// The cpus that are plugged in: an upper bound, since it includes cpus that are switched off.
     present: Option<CpuSet>,
 }
 
-/// The online cpus. Where the sources contradict each other the majority decides, and where that is divided the kernel's list within the
-/// cpus that are plugged in; without the list, every cpu that a source has.
+/// Returns the online cpus. If the sources contradict each other the majority decides. If that is split, it is the kernel's list within the
+/// cpus that are plugged in; without the list, every cpu of any source.
 pub fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
     let filled = |set: CpuSet| Some(set).filter(|set| !set.is_empty());
     let numbers = reader.numbered_cpus(CPUS, "cpu");
@@ -36,7 +35,7 @@ pub fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
         switched_off,
         present: reader.list(&format!("{CPUS}/present")).and_then(filled),
     };
-    // Folders without a topology are those of offline cpus too: they say nothing beside a source that does.
+    // Folders without a topology include folders of offline cpus: they add no evidence beside a better source.
     let sources = match &sources {
         Sources { listed: None, in_cpuinfo: None, .. } => sources,
         _ if has_topology => sources,
@@ -49,7 +48,7 @@ pub fn online(reader: &Reader, info: &CpuInfo) -> Option<CpuSet> {
     Some(online)
 }
 
-/// Those of some cpus that have a topology; all of them where none has one.
+/// Returns the cpus that have a topology; all of them if none has one.
 fn in_folders(reader: &Reader, cpus: CpuSet) -> (CpuSet, bool) {
     let has_topology = |cpu: &u32| !reader.names(&format!("{CPUS}/cpu{cpu}/topology")).is_empty();
     let with_topology: CpuSet = cpus.iter().filter(has_topology).collect();
@@ -86,7 +85,7 @@ impl Sources {
         }
     }
 
-    /// Which sources say something else.
+    /// Returns the gap that names the contradicting sources.
     fn gap(&self, online: &CpuSet) -> Option<Gap> {
         let folders = format!("the topology folders in {CPUS}/cpu*/");
         let list = format!("{CPUS}/online");

@@ -1,4 +1,4 @@
-//! Reads single values out of a machine's files; a value that makes no sense becomes a gap.
+//! Reads single values from a machine's files; an invalid value becomes a gap.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -11,13 +11,12 @@ use corewise_machine::{CpuSet, Gap};
 use super::limits::{LARGEST_CPU, larger_cpus};
 use crate::root::Source;
 
-/// How many senseless values are told one by one; a broken recording may hold thousands.
+/// Maximum number of invalid values that are reported one by one; a broken recording may hold thousands.
 const MOST_GAPS: usize = 8;
 
-/// So many missing files are named.
 const MOST_MISSING: usize = 4;
 
-/// Reads values from a source and collects what made no sense.
+/// Reads values from a source and collects invalid ones.
 pub struct Reader<'a> {
     source: &'a dyn Source,
     gaps: RefCell<Vec<Gap>>,
@@ -26,7 +25,7 @@ pub struct Reader<'a> {
     has_larger_cpus: Cell<bool>,
 }
 
-/// How often a file that each cpu, or each node, may have was there.
+/// Counts of a file that each cpu, or each node, may have.
 #[derive(Default)]
 struct Asked {
     found: usize,
@@ -44,7 +43,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The gaps that were found while reading.
+    /// Returns the gaps that were found while reading.
     pub fn into_gaps(self) -> Vec<Gap> {
         let mut gaps = self.gaps.into_inner();
         gaps.extend(self.doubts.into_inner());
@@ -53,17 +52,17 @@ impl<'a> Reader<'a> {
         gaps
     }
 
-    /// What files say that contradict each other; named however many values made no sense.
+    /// Adds a contradiction between files; reported regardless of the number of invalid values.
     pub fn add_doubt(&self, gap: Gap) {
         self.doubts.borrow_mut().push(gap);
     }
 
-    /// The source names cpus that are not read.
+    /// Records that the source names cpus that are not read.
     pub fn saw_larger_cpus(&self) {
         self.has_larger_cpus.set(true);
     }
 
-    /// The cpus that are read; that there are others becomes one gap, however often they are named.
+    /// Returns the supported cpus; larger ones become a single gap, however many times they are named.
     fn readable(&self, cpus: CpuSet) -> CpuSet {
         if cpus.highest() <= Some(LARGEST_CPU) {
             return cpus;
@@ -79,7 +78,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A file's whole text.
+    /// Returns a file's whole text.
     pub fn text(&self, path: &str) -> Option<Cow<'a, str>> {
         let text = self.source.text(path);
         if let Some(kind) = kind(path) {
@@ -93,15 +92,15 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// A file's text without the white space and the zero bytes around it (device-tree strings end in one); nothing
-    /// where that leaves nothing.
+    /// Returns a file's text without surrounding white space and zero bytes (device-tree strings end in one); `None` if that leaves it
+    /// empty.
     pub fn word(&self, path: &str) -> Option<String> {
         let text = self.text(path)?;
         let word = tidy(&text);
         (!word.is_empty()).then(|| word.to_owned())
     }
 
-    /// The number in a file; nothing where it is no such number.
+    /// Returns the number in a file; `None` if it is no such number.
     pub fn number<T: FromStr>(&self, path: &str) -> Option<T> {
         let text = self.text(path)?;
         let number = tidy(&text).parse().ok();
@@ -111,27 +110,27 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// A number that the kernel gives as -1 where it does not know it.
+    /// Returns a number that the kernel gives as -1 if it does not know it; `None` then.
     pub fn known_number(&self, path: &str) -> Option<i64> {
         self.number(path).filter(|number| *number >= 0)
     }
 
-    /// The cpu list in a file; "(null)" is what some kernels print for none.
+    /// Returns the cpu list in a file; some kernels print "(null)" for an empty one.
     pub fn list(&self, path: &str) -> Option<CpuSet> {
         self.set(path, |text| if text == "(null)" { Ok(CpuSet::new()) } else { CpuSet::parse_list(text) })
     }
 
-    /// The cpus in a file with a list, where its name ends so, or with a mask (kernels before 2.6.3x have masks only).
+    /// Returns the cpus in a file: a list if its name ends in "list", else a mask (kernels before 2.6.3x have masks only).
     pub fn cpus(&self, path: &str) -> Option<CpuSet> {
         if path.ends_with("list") { self.list(path) } else { self.set(path, CpuSet::parse_mask) }
     }
 
-    /// The names in a folder, sorted.
+    /// Returns the names in a folder, sorted.
     pub fn names(&self, folder: &str) -> Vec<String> {
         self.source.names(folder)
     }
 
-    /// The cpus of the names `prefixN` in a folder.
+    /// Returns the cpus of the names `prefixN` in a folder.
     pub fn numbered_cpus(&self, folder: &str, prefix: &str) -> CpuSet {
         let numbers = self.numbered(folder, prefix);
         if numbers.last().is_some_and(|last| *last > LARGEST_CPU) {
@@ -140,7 +139,7 @@ impl<'a> Reader<'a> {
         numbers.into_iter().take_while(|cpu| *cpu <= LARGEST_CPU).collect()
     }
 
-    /// The numbers N of the names `prefixN` in a folder, rising.
+    /// Returns the numbers N of the names `prefixN` in a folder, rising.
     pub fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
         let names = self.source.names(folder);
         let number = |name: &String| {
@@ -165,7 +164,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Asked {
-    /// The gap of files that most have and some have not.
+    /// Returns the gap of files that most cpus have and some lack.
     fn gap(self) -> Option<Gap> {
         let Self { found, mut missing } = self;
         if missing.is_empty() || found <= missing.len() {
@@ -181,8 +180,8 @@ impl Asked {
     }
 }
 
-/// The path of a file of a cpu or node without its number, where each of them should have it: cpufreq's folders, and the switches of cpus
-/// that cannot be switched off, are not among these.
+/// Returns the path of a cpu's or node's file without its number, if each of them should have it. Files of cpufreq, and the switches of
+/// cpus, are excluded: some cpus cannot be switched off.
 fn kind(path: &str) -> Option<String> {
     let (folder, rest) = ["sys/devices/system/cpu/cpu", "sys/devices/system/node/node"]
         .into_iter()
@@ -193,7 +192,7 @@ fn kind(path: &str) -> Option<String> {
     (is_number && is_general).then(|| format!("{folder}{name}"))
 }
 
-/// So many characters of what is no number are shown.
+/// Maximum number of characters shown of an invalid number.
 const MOST_SHOWN: usize = 20;
 
 fn start(text: &str) -> &str {

@@ -1,4 +1,4 @@
-//! Who shares what with whom: read from every file that says it, believed where both sides agree.
+//! Relations between cpus that share something: read from every file that lists them, accepted if both sides agree.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use super::reader::Reader;
 /// Sets of cpus by the cpu that they are read for.
 pub type Sets = BTreeMap<u32, CpuSet>;
 
-/// Something that cpus share, and the files of a cpu that list with whom, the best first. Names that end in "list" hold lists, the others
-/// masks.
+/// Something that cpus share, and the files of a cpu that list the sharing cpus, the best first. Names that end in "list" hold lists, the
+/// others masks.
 pub struct Relation<'a> {
     pub what: &'a str,
     pub files: &'static [&'static str],
@@ -22,11 +22,11 @@ pub const THREADS: Relation<'static> = Relation {
     what: "thread siblings",
     files: &["core_cpus_list", "core_cpus", "thread_siblings_list", "thread_siblings"],
 };
-/// What the kernel calls a cluster.
+/// The kernel's clusters.
 pub const CLUSTERS: Relation<'static> = Relation { what: "clusters", files: &["cluster_cpus_list", "cluster_cpus"] };
 /// The cpus of a die.
 pub const DIES: Relation<'static> = Relation { what: "dies", files: &["die_cpus_list", "die_cpus"] };
-/// The cpus of a book and of a drawer: what holds packages (s390).
+/// The cpus of a book and of a drawer, which contain packages (s390).
 pub const BOOKS: Relation<'static> = Relation { what: "books", files: &["book_siblings_list", "book_siblings"] };
 /// See [`BOOKS`].
 pub const DRAWERS: Relation<'static> =
@@ -35,8 +35,8 @@ pub const DRAWERS: Relation<'static> =
 pub const PACKAGES: Relation =
     Relation { what: "packages", files: &["package_cpus_list", "package_cpus", "core_siblings_list", "core_siblings"] };
 
-/// The sets of a relation that are believed. `path` is that of a file of a cpu, where the cpu has such files; `hints` are sets by other
-/// means. Files that contradict them are a gap.
+/// Returns the accepted sets of a relation. `path` gives the path of a file of a cpu, if the cpu has such files; `hints` are sets from
+/// other sources. Files that contradict them are a gap.
 pub fn sets(
     reader: &Reader,
     relation: &Relation<'_>,
@@ -66,8 +66,8 @@ pub struct Numbered {
     pub file: String,
 }
 
-/// The number of each cpu, where cpus of one set have the same: what more than half of their files say. Where no number is that of more
-/// than half, each cpu keeps its own first one. Files that contradict the result are a gap.
+/// Returns the number of each cpu; cpus of one set share the number that more than half of their files give. Without such a majority each
+/// cpu keeps its own first one. Files that contradict the result are a gap.
 pub fn numbers(reader: &Reader, what: &str, given: &[Numbered], set_of: impl Fn(u32) -> CpuSet) -> BTreeMap<u32, i64> {
     let mut of: BTreeMap<u32, Vec<&Numbered>> = BTreeMap::new();
     given.iter().for_each(|number| of.entry(number.cpu).or_default().push(number));
@@ -98,7 +98,7 @@ pub fn numbers(reader: &Reader, what: &str, given: &[Numbered], set_of: impl Fn(
     believed
 }
 
-/// Adds a gap where cpus of one set have different numbers; each keeps its own.
+/// Adds a gap if cpus of one set have different numbers; each keeps its own.
 pub fn doubt_unequal(reader: &Reader, what: &str, given: &[Numbered], sets: &[CpuSet]) {
     let of: BTreeMap<u32, &Numbered> = given.iter().map(|number| (number.cpu, number)).collect();
     let members = sets.iter().map(|set| set.iter().filter_map(|cpu| of.get(&cpu)).collect::<Vec<_>>());
@@ -111,10 +111,9 @@ pub fn doubt_unequal(reader: &Reader, what: &str, given: &[Numbered], sets: &[Cp
     }
 }
 
-/// So many files are named.
 const MOST_NAMED: usize = 4;
 
-/// What more than half of some values are.
+/// Returns the value that more than half of some values have.
 pub fn common<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);

@@ -1,4 +1,4 @@
-//! The facts that Linux gives under /sys and /proc.
+//! Facts from Linux's /sys and /proc.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::reader::Reader;
 use super::sharing::{self, BOOKS, CLUSTERS, DIES, DRAWERS, Numbered, PACKAGES, Sets, THREADS};
 use super::{allowed, caches, devices, frequency, memory, nodes, online, system};
 
-/// Everything that sysfs and procfs tell; no cpus where there is neither.
+/// Reads all facts of sysfs and procfs; no cpus if there is neither.
 pub fn facts(reader: &Reader) -> MachineFacts {
     let info = CpuInfo::parse(&reader.text("proc/cpuinfo").unwrap_or_default());
     if info.has_larger_cpus {
@@ -50,7 +50,7 @@ pub fn facts(reader: &Reader) -> MachineFacts {
     }
 }
 
-/// The present cpus within the possible ones, where those hold all that are online.
+/// Returns the present cpus within the possible ones, provided those include all online cpus.
 fn within(reader: &Reader, present: Option<CpuSet>, possible: Option<&CpuSet>, online: &CpuSet) -> Option<CpuSet> {
     let Some(possible) = possible.filter(|possible| !possible.is_empty()) else { return present };
     let present = present?;
@@ -67,7 +67,7 @@ fn plugged_in(reader: &Reader) -> Option<CpuSet> {
     (!numbers.is_empty()).then_some(numbers)
 }
 
-/// The online cpus, with the sets of those that share something.
+/// Returns the online cpus, with the sets of cpus that share something.
 fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequencies) -> Vec<CpuFacts> {
     let file = |cpu: u32, name: &str| format!("{CPUS}/cpu{cpu}/{name}");
     let topology = |cpu: u32, name: &str| Some(file(cpu, &format!("topology/{name}")));
@@ -75,7 +75,7 @@ fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequenc
     let threads = sharing::sets(reader, &THREADS, online, topology, &same.cores());
     let clusters = sharing::sets(reader, &CLUSTERS, online, topology, &[]);
     let die_numbers = numbered(reader, online, "die_id");
-    // Where the kernel knows no dies it numbers them -1 and lists each cpu as a die of its own.
+    // A kernel without dies numbers them -1 and lists each cpu as a die of its own.
     let unknown = die_numbers.iter().filter(|die| die.number < 0).count();
     let has_dies = unknown * 2 <= die_numbers.len();
     let dies = if has_dies { sharing::sets(reader, &DIES, online, topology, &[]) } else { Sets::new() };
@@ -126,7 +126,7 @@ fn cpus(reader: &Reader, online: &CpuSet, info: &CpuInfo, frequencies: &Frequenc
     online.iter().map(cpu).collect()
 }
 
-/// The numbers in a file of each cpu's topology, also negative ones.
+/// Returns the numbers in a file of each cpu's topology, also negative ones.
 fn numbered(reader: &Reader, online: &CpuSet, name: &str) -> Vec<Numbered> {
     let of = |cpu: u32| {
         let file = format!("{CPUS}/cpu{cpu}/topology/{name}");
@@ -135,7 +135,7 @@ fn numbered(reader: &Reader, online: &CpuSet, name: &str) -> Vec<Numbered> {
     online.iter().filter_map(of).collect()
 }
 
-/// The packages' and cores' numbers by the files of the topology, then by /proc/cpuinfo.
+/// The packages' and cores' numbers from the files of the topology, then from /proc/cpuinfo.
 struct SameNumbers {
     package: Vec<Numbered>,
     core: Vec<Numbered>,
@@ -153,12 +153,12 @@ impl SameNumbers {
         Self { package: with("physical_package_id", |entry| entry.package), core: with("core_id", |entry| entry.core) }
     }
 
-    /// The cpus with equal numbers of package.
+    /// Returns the sets of cpus with equal package numbers.
     fn packages(&self) -> Vec<CpuSet> {
         together(first_of_each(&self.package).into_iter().map(|(cpu, package)| (package, cpu)))
     }
 
-    /// The cpus with equal numbers of package and core.
+    /// Returns the sets of cpus with equal package and core numbers.
     fn cores(&self) -> Vec<CpuSet> {
         let packages = first_of_each(&self.package);
         let cores = first_of_each(&self.core).into_iter();
@@ -178,7 +178,8 @@ fn together<K: Ord>(keys: impl Iterator<Item = (K, u32)>) -> Vec<CpuSet> {
     sets.into_values().collect()
 }
 
-/// Classes of core by the performance counters that the kernel registers for them. Every online cpu is in one, if there are any.
+/// Returns the classes of core by the performance counters that the kernel registers for them. Every online cpu is in one, if there are
+/// any.
 fn named_kinds(reader: &Reader, online: &CpuSet) -> Vec<NamedKind> {
     let classes =
         [("cpu_core", CoreType::Performance), ("cpu_atom", CoreType::Efficiency), ("cpu_lowpower", CoreType::LowPower)];

@@ -6,7 +6,7 @@ use super::cpuinfo::CpuInfo;
 use super::reader::Reader;
 use crate::root::{EMULATOR, HYPERVISOR, SCHEDULING, called};
 
-/// What is read of the kernel and of what it runs on.
+/// Reads the kernel's facts and the hypervisor.
 pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System {
     System {
         architecture: architecture(reader, info),
@@ -21,35 +21,35 @@ pub fn system(reader: &Reader, info: &CpuInfo, governors: Vec<String>) -> System
     }
 }
 
-/// The hypervisor by what the processor says, and whether it is an emulator's.
+/// Returns the hypervisor by the processor's report, and true for an emulator.
 pub fn by_processor(reader: &Reader) -> (Option<String>, bool) {
     let emulated = reader.word(HYPERVISOR).as_deref() == Some(EMULATOR);
     (processor(reader).map(str::to_owned), emulated)
 }
 
-/// The architecture: as the kernel says (since 6.1), as hwloc's recorder noted, or by the form of /proc/cpuinfo.
+/// Returns the architecture: from the kernel (since 6.1), from hwloc's recorder, or by the form of /proc/cpuinfo.
 fn architecture(reader: &Reader, info: &CpuInfo) -> Option<String> {
     let by_form = || info.architecture().map(str::to_owned);
     reader.word("proc/sys/kernel/arch").or_else(|| noted(reader, "Architecture")).or_else(by_form)
 }
 
-/// The kernel's release: "6.18.2-arch1".
+/// Returns the kernel's release: "6.18.2-arch1".
 fn kernel(reader: &Reader) -> Option<String> {
     let release = |text: &str| text.strip_prefix("Linux version ")?.split_whitespace().next().map(str::to_owned);
     let version = || release(&reader.text("proc/version")?);
     reader.word("proc/sys/kernel/osrelease").or_else(version).or_else(|| noted(reader, "OSRelease"))
 }
 
-/// What hwloc-gather-topology notes in its recordings of what uname tells.
+/// Returns a value of uname that hwloc-gather-topology notes in its recordings.
 fn noted(reader: &Reader, name: &str) -> Option<String> {
     let notes = reader.text("proc/hwloc-nofile-info")?;
     let (_, value) = notes.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| *key == name)?;
     Some(value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// The hypervisor by what it tells its guests: Xen's own file, the firmware's vendor, the processor, the clock that it
-/// offers. An x86 cpu without the `hypervisor` flag is no guest; elsewhere there is no such flag and only the names decide.
-/// QEMU's firmware says nothing of who runs its cpus, so the processor is believed first.
+/// Returns the hypervisor by its traces in a guest: Xen's own file, the firmware's vendor, the processor, the available clock. An x86 cpu
+/// without the `hypervisor` flag is no guest; other architectures have no such flag and only the names decide. QEMU's firmware does not
+/// reveal what runs its cpus, so the processor takes precedence.
 fn hypervisor(reader: &Reader, info: &CpuInfo) -> Option<String> {
     if info.is_guest() == Some(false) {
         return None;
@@ -69,7 +69,7 @@ fn xen(reader: &Reader) -> Option<&'static str> {
     (reader.word("sys/hypervisor/type")? == "xen").then_some("Xen")
 }
 
-/// Names by words in the firmware's vendor and product.
+/// Names a hypervisor by words in the firmware's vendor and product.
 fn firmware(reader: &Reader) -> Option<&'static str> {
     let field = |name: &str| {
         let places = ["sys/devices/virtual/dmi/id", "sys/class/dmi/id"];
@@ -100,7 +100,7 @@ fn processor(reader: &Reader) -> Option<&'static str> {
     called(&reader.word(HYPERVISOR)?)
 }
 
-/// Names by the clocks that only a guest of that hypervisor has.
+/// Names a hypervisor by clocks that only its guests have.
 fn clock(reader: &Reader) -> Option<&'static str> {
     let clocks = reader.word("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
     let names = [("kvm-clock", "KVM"), ("hyperv_clocksource", "Hyper-V"), ("xen", "Xen")];

@@ -1,4 +1,4 @@
-//! The facts of what Windows writes about its processors: the buffers of GetLogicalProcessorInformationEx and GetSystemCpuSetInformation.
+//! Facts from Windows' descriptions of its processors: the buffers of GetLogicalProcessorInformationEx and GetSystemCpuSetInformation.
 //!
 //! A cpu of Windows is an index in a processor group. Its number here counts through all groups.
 
@@ -24,16 +24,15 @@ use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
 use about::About;
 use parts::Parts;
 
-/// The sizes that a cache may have. Another one is no size; it is unknown then.
+/// Plausible sizes of a cache; any other size counts as unknown.
 const CACHE_BYTES: RangeInclusive<u64> = 1 << 10..=2 << 30;
 
-/// So many mistakes of a buffer are named.
 const MOST_NAMED: usize = 4;
 
-/// Everything that the buffers tell; nothing where there are none.
+/// Reads all facts of the buffers; `None` if there are none.
 ///
 /// # Errors
-/// [`SysError::Damaged`] where a buffer is not hexadecimal, or names no cpu.
+/// [`SysError::Damaged`] if a buffer is not hexadecimal, or names no cpu.
 pub fn facts(reader: &Reader) -> Result<Option<MachineFacts>, SysError> {
     let Some(relations) = buffer(reader, LOGICAL_PROCESSORS)? else { return Ok(None) };
     let (relations, mut wrong) = relations::relations(&relations);
@@ -85,7 +84,7 @@ fn damaged(path: &str, why: &str) -> SysError {
     SysError::Damaged { path: PathBuf::from(path), why: format!("{path}: {why}") }
 }
 
-/// The gap of mistakes, where there are any.
+/// Returns the gap of the defects, if there are any.
 fn named(what: &str, mut wrong: Vec<String>) -> Option<Gap> {
     let more = wrong.len().saturating_sub(MOST_NAMED);
     wrong.truncate(MOST_NAMED);
@@ -93,7 +92,7 @@ fn named(what: &str, mut wrong: Vec<String>) -> Option<Gap> {
     (!wrong.is_empty()).then(|| Gap::new(what, wrong.join("; ")))
 }
 
-/// What Windows does not say, or Wine says instead of it.
+/// Returns the gaps of facts that Windows does not report, or that Wine makes up.
 fn not_reported(about: &About) -> Vec<Gap> {
     let wine = about.wine.as_ref().map(|version| {
         let why = format!("this is Wine {version}, which imitates Windows and may report something else");
@@ -102,7 +101,7 @@ fn not_reported(about: &About) -> Vec<Gap> {
     wine.into_iter().chain([Gap::new("devices", "corewise does not read them on Windows yet")]).collect()
 }
 
-/// The classes of core by efficiency class, the highest of which is the fastest; the ones below the second are one class.
+/// Returns the classes of core by efficiency class, of which the highest is the fastest; all below the second are one class.
 fn kinds(classes: &BTreeMap<u32, u8>) -> Vec<NamedKind> {
     let mut found: Vec<u8> = classes.values().copied().collect::<BTreeSet<u8>>().into_iter().collect();
     found.reverse();
@@ -119,7 +118,7 @@ fn kinds(classes: &BTreeMap<u32, u8>) -> Vec<NamedKind> {
     found.iter().map(of).collect()
 }
 
-/// The relations by what they relate, as sets of numbers.
+/// The relations by type, as sets of cpu numbers.
 #[derive(Default)]
 struct Read {
     cores: Parts,
@@ -127,9 +126,9 @@ struct Read {
     dies: Parts,
     packages: Parts,
     nodes: BTreeMap<u32, CpuSet>,
-    /// By level and kind, with the size of each.
+    /// Caches by level and kind, with the size of each.
     caches: BTreeMap<(u8, CacheKind), (Parts, Vec<u64>)>,
-    /// Those of the cores, in their order.
+    /// Efficiency classes of the cores, in their order.
     efficiency_classes: Vec<u8>,
     wrong: Vec<String>,
 }
@@ -205,7 +204,7 @@ impl Read {
         }
     }
 
-    /// The class of each cpu: that of its core, or of its cpu set where all cores have the same. (Windows before 10 has none of cores.)
+    /// Returns the class of each cpu: its core's, or its cpu set's if all cores have the same. (Windows before 10 has none of cores.)
     fn efficiency_classes(&self, sets: &BTreeMap<u32, &CpuSetOf>) -> BTreeMap<u32, u8> {
         let of_cores = self.cores.sets().zip(&self.efficiency_classes);
         let of_cores: BTreeMap<u32, u8> =
@@ -216,7 +215,7 @@ impl Read {
         }
     }
 
-    /// Windows says how much of a node's memory is free, not how much there is; of the only node it is all.
+    /// Returns the nodes. Windows reports only the free memory of a node; the only node has all of the machine's.
     fn nodes(&self, about: &About, gaps: &mut Vec<Gap>) -> Vec<NodeFacts> {
         let memory_bytes = |number: &u32| match self.nodes.len() {
             1 => about.memory_bytes,
@@ -234,7 +233,7 @@ impl Read {
         self.nodes.iter().map(node).collect()
     }
 
-    /// Where cpu sets say something else of who shares a core or a cache, or of a node, than relations, which are used.
+    /// Returns the gap of cpus for which the cpu sets contradict the relations about cores, caches or nodes; the relations are used.
     fn contradictions(&self, sets: &BTreeMap<u32, &CpuSetOf>, numbering: &Numbering) -> Option<Gap> {
         let last = self.caches.iter().rfind(|((level, kind), _)| *level >= 2 && *kind != CacheKind::Instruction);
         let node_of = |cpu: u32| self.nodes.iter().find(|(_, cpus)| cpus.contains(cpu)).map(|(number, _)| *number);

@@ -1,4 +1,4 @@
-//! Whether a thread is where it was put.
+//! Checks that a thread is where it was put.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::process::Process;
 
-/// A thread that has fewer cpus than its process, where a process has a mask, too.
+/// A thread that has fewer cpus than its process, on systems with masks of processes, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnMask {
     /// The thread.
@@ -16,10 +16,10 @@ pub struct OwnMask {
     pub cpus: CpuSet,
 }
 
-/// Checks a thread that was put on one cpu, by the cpus that it may run on and the one on which it does.
+/// Checks a thread that was pinned to one cpu, given its allowed cpus and its present cpu.
 ///
 /// # Errors
-/// An error that says where the thread may run, or runs, instead.
+/// An error with the cpus that the thread may use, or the cpu on which it runs, instead.
 pub fn check_pinned(cpu: u32, allowed: &CpuSet, running: Option<u32>) -> io::Result<()> {
     if *allowed == CpuSet::of(cpu) && running == Some(cpu) {
         return Ok(());

@@ -1,25 +1,25 @@
-//! Who sets whose affinity.
+//! Requests to set affinity masks, with their authors.
 
-/// A request to set an affinity mask: sched_setaffinity(2), whatever came of it.
+/// A request to set an affinity mask, successful or not: sched_setaffinity(2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AffinityEvent {
-    /// When, in nanoseconds of CLOCK_MONOTONIC_RAW.
+    /// Time in nanoseconds of CLOCK_MONOTONIC_RAW.
     pub at_ns: u64,
-    /// The thread whose mask is to be set; `by` itself where a thread sets its own.
+    /// The thread that is to get the mask; equals `by` if a thread sets its own.
     pub target: u32,
     /// The thread that asked.
     pub by: u32,
-    /// Who that is, where that is known still.
+    /// The author, if it is still known.
     pub author: Option<Author>,
 }
 
-/// Who set a mask.
+/// The author of a mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Author {
     /// The process.
     pub process: u32,
-    /// Its name; of one that has ended, its program's.
+    /// Its name; its program's name if it has ended.
     pub name: String,
-    /// Its session, and whether that has a terminal: then a person sits there. Of one that has ended, its parent's.
+    /// Its session, and true if that has a terminal: then a person uses it. If it has ended, its parent's.
     pub session: Option<(u32, bool)>,
 }

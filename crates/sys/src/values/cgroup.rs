@@ -1,4 +1,4 @@
-//! Why a command cannot be held by a control group here, and what would change that.
+//! Reasons why a control group cannot hold a command here, with their cures.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use corewise_machine::CpuSet;
 use corewise_machine::suggested_command;
 
-/// Why there can be no control group for a command.
+/// Reason why there can be no control group for a command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CgroupRefusal {
@@ -19,13 +19,13 @@ pub enum CgroupRefusal {
     /// The controller cpuset belongs to a hierarchy of version 1.
     #[error("the controller cpuset is attached to cgroup v1 here")]
     VersionOne,
-    /// This process is in a group that cannot be seen from here, as in some containers.
+    /// This process is in a group that is not visible here, as in some containers.
     #[error("the control group of this process, {group}, is outside the mounted hierarchy")]
     OutOfSight {
-        /// The group as /proc/self/cgroup tells it.
+        /// The group from /proc/self/cgroup.
         group: String,
     },
-    /// The group of this process does not have the controller cpuset to give.
+    /// The group of this process does not have the controller cpuset.
     #[error("the controller cpuset is not delegated to {}", group.display())]
     NotDelegated {
         /// The folder of the group.
@@ -36,18 +36,18 @@ pub enum CgroupRefusal {
     NotPermitted {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Other groups with processes of their own are in the group of this process; no threaded group may be beside them.
+    /// Other groups with processes of their own are in the group of this process; a threaded group cannot exist beside them.
     #[error("{} contains processes and also groups with processes", group.display())]
     HasDomains {
         /// The folder of the group of this process.
         group: PathBuf,
-        /// One of the others.
+        /// Another group with processes.
         other: PathBuf,
     },
-    /// The group of this process shares out controllers that cannot be shared out by thread.
+    /// The group of this process distributes controllers that cannot be distributed by thread.
     #[error("{} has {controllers} enabled for its child groups, so it cannot contain processes itself", group.display())]
     SharesDomains {
         /// The folder of the group.
@@ -55,20 +55,20 @@ pub enum CgroupRefusal {
         /// The controllers.
         controllers: String,
     },
-    /// The kernel gives the group less, or other, than was asked for.
+    /// The kernel gives the group less than, or something other than, requested.
     #[error("the kernel gives a control group here the {what} \"{given}\" instead of \"{wanted}\"")]
     GivesLess {
-        /// What: "cpus" or "memory nodes".
+        /// The quantity: "cpus" or "memory nodes".
         what: &'static str,
-        /// What was asked for.
+        /// The requested set.
         wanted: CpuSet,
-        /// What takes effect.
+        /// The effective set.
         given: CpuSet,
     },
 }
 
 impl CgroupRefusal {
-    /// A command or an instruction that would change it.
+    /// Returns a command or an instruction that would change it.
     pub fn cure(&self) -> String {
         match self {
             Self::None => "Without --cgroup, the mask and a job hold the command.".to_owned(),

@@ -1,15 +1,15 @@
-//! What a system counts for each cpu.
+//! A system's counts for each cpu.
 
 use std::time::Duration;
 
 use corewise_machine::counts::Counted;
 
-/// Something that is counted.
+/// A quantity that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Interrupts of devices, timers and other cpus.
     Interrupts,
-    /// What interrupts leave to be done soon after: soft interrupts, deferred procedure calls.
+    /// Work that interrupts defer: soft interrupts, deferred procedure calls.
     SoftInterrupts,
     /// Time that a hypervisor took.
     StolenTime,
@@ -19,7 +19,7 @@ impl Kind {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Interrupts, Self::SoftInterrupts, Self::StolenTime];
 
-    /// What it is called.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Interrupts => "interrupts",
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// What happened on a cpu between two moments; absent where the kernel does not report it.
+/// Events on a cpu between two moments; `None` if the kernel does not report them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Happened {
     /// Interrupts taken.
@@ -40,7 +40,7 @@ pub struct Happened {
     pub stolen_s: Option<f64>,
 }
 
-/// The share of all cpus' time that others used, 0 to 1: each cpu was so many seconds busy, and `own` of them are not others'.
+/// Returns the share of all cpus' time that others used, 0 to 1. `busy_s` are the busy seconds of each cpu, of which `own` are not others'.
 pub fn busy_share(busy_s: impl Iterator<Item = f64>, elapsed: Duration, own: Duration) -> Option<f64> {
     let (busy_s, cpus) = busy_s.fold((0.0, 0), |(sum, cpus), busy_s| (sum + busy_s.max(0.0), cpus + 1));
     let all_s = elapsed.as_secs_f64() * f64::from(cpus);

@@ -1,28 +1,28 @@
-//! Which events of the kernel are wanted, and what came with them.
+//! Interests in kernel events, and the results of reading them.
 
 /// Events that a program can subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interest {
-    /// Handlers of interrupts begin and end: devices', soft ones, vectors, non-maskable ones.
+    /// Begin and end of interrupt handlers: devices', soft ones, vectors, non-maskable ones.
     Interrupts,
-    /// A cpu goes over to another task.
+    /// A cpu switches to another task.
     Switches,
     /// Page faults begin.
     PageFaults,
-    /// What kernel workers and calls from other cpus carry out.
+    /// Functions that kernel workers and calls from other cpus run.
     Functions,
     /// A cpu interrupts others.
     Senders,
     /// Tasks are moved to another cpu.
     Migrations,
-    /// Tasks are made, begin another program, and end.
+    /// Tasks are forked, execute another program, and end.
     Tasks,
-    /// Tasks ask for another affinity.
+    /// Tasks request another affinity.
     Affinities,
 }
 
 impl Interest {
-    /// As a gap names it.
+    /// Returns its name in a gap.
     pub const fn what(self) -> &'static str {
         match self {
             Self::Interrupts => "names of interrupts",
@@ -37,15 +37,15 @@ impl Interest {
     }
 }
 
-/// What was drained.
+/// Result of draining a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drained {
-    /// Events that had no room.
+    /// Number of lost events.
     pub lost: u64,
-    /// The calling thread's number in the system as a whole, where an event told it; 0 otherwise.
+    /// The calling thread's number in the initial namespace, if an event contained it; 0 otherwise.
     pub own_task: u32,
-    /// Events before this time, in nanoseconds, had no room: the buffer gave up what was oldest.
+    /// Events before this time, in nanoseconds, were lost: the buffer overwrote the oldest.
     pub nothing_before_ns: Option<u64>,
-    /// Events after this time had none: the buffer took no more once it was full.
+    /// Events after this time, in nanoseconds, were lost: the buffer was full.
     pub nothing_after_ns: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! A command that is run as a trial: how it is to be run, and what its run came to.
+//! A command that is run as a trial: its options, and the result of its run.
 
 use std::ffi::OsString;
 use std::fmt::Debug;
@@ -11,46 +11,46 @@ use corewise_machine::CpuSet;
 
 use crate::memory_policy::Policy;
 
-/// How long processes that outlive a command are usually waited for: what is still there then was not meant to end with it.
+/// Default wait for processes that outlive a command: those still there afterwards were not meant to end with it.
 pub const USUAL_PATIENCE: Duration = Duration::from_millis(200);
-/// How long a process that is asked to end may usually take until it is made to.
+/// Default time for a process to end on request before it is killed.
 pub const USUAL_GRACE: Duration = Duration::from_millis(500);
 
-/// What is to be run, and how.
+/// A command and its options.
 #[derive(Debug)]
 pub struct Execution<'a> {
-    /// The program: a path, or a name that is looked for in `PATH`.
+    /// The program: a path, or a name to find in `PATH`.
     pub program: &'a OsString,
     /// Its arguments.
     pub arguments: &'a [OsString],
-    /// What is changed in its environment: names with their values, or without one where they are taken away.
+    /// Changes of its environment: names with new values, or `None` to remove one.
     pub environment: &'a [(OsString, Option<OsString>)],
-    /// Its cpus; absent to leave them as they are.
+    /// Its cpus; `None` to leave them as they are.
     pub cpus: Option<&'a CpuSet>,
-    /// Where its memory comes from; absent to leave the policy as it is.
+    /// Its memory policy; `None` to leave it as it is.
     pub memory: Option<&'a Policy>,
-    /// Whether the system is asked not to slow it down to save power.
+    /// True to ask the system not to slow it down to save power.
     pub at_full_speed: bool,
-    /// After so long it is ended.
+    /// Time after which it is ended.
     pub timeout: Option<Duration>,
-    /// How long it waits for processes that outlive the command, before it counts them as left behind; a tenth of the command's own time
-    /// where that is longer.
+    /// Wait for processes that outlive the command, before they count as left behind; at least a tenth of the command's own time.
     pub patience: Duration,
-    /// The name of a process that the command, a launcher, leaves behind: it is waited for, to begin and to end. The kernel keeps 15 bytes of it.
+    /// Name of a process that the command, a launcher, leaves behind. The run waits for it to begin and to end. The kernel keeps 15 bytes
+    /// of it.
     pub follow: Option<&'a str>,
-    /// How long each of its processes may take to end once it is asked to.
+    /// Time for each of its processes to end on request.
     pub grace: Duration,
-    /// Hears of it as soon as its first process is executed.
+    /// Called as soon as its first process is executed.
     pub started: Option<&'a dyn Started>,
-    /// Estimates the clock rate of cpus on which it computes, from time to time, on a thread of ours; not where the kernel counts
-    /// cycles, which is better.
+    /// Estimates the clock rate of cpus on which it computes, periodically, on a thread of ours. Not used if the kernel counts cycles,
+    /// which is better.
     pub clock: Option<&'a dyn ClockProbe>,
-    /// End it early once one of them is true.
+    /// Flags that end it early once one of them is true.
     pub stops: &'a [&'a AtomicBool],
 }
 
 impl<'a> Execution<'a> {
-    /// A command as it is usually run: on the cpus of the calling thread, for as long as it takes.
+    /// Creates a command with the defaults: on the cpus of the calling thread, without a time limit.
     pub fn new(program: &'a OsString, arguments: &'a [OsString], stops: &'a [&'a AtomicBool]) -> Self {
         Self {
             program,
@@ -69,7 +69,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The command, without input, and with one pipe for all that it writes.
+    /// Returns the command, without input, and with one pipe for all its output.
     pub(crate) fn command(&self, output: PipeWriter) -> io::Result<Command> {
         let mut command = Command::new(self.program);
         command.args(self.arguments);
@@ -83,34 +83,34 @@ impl<'a> Execution<'a> {
         Ok(command)
     }
 
-    /// Whether it is to end early.
+    /// Returns true if it is to end early.
     pub fn is_to_end(&self) -> bool {
         self.stops.iter().any(|stop| stop.load(Ordering::SeqCst))
     }
 }
 
-/// Hears of a command that was started.
+/// Callback for a command that was started.
 pub trait Started: Debug {
-    /// All of its processes descend from the one of this number, which is there as long as one of them is.
+    /// Called with the number of the process that all of its processes descend from, which exists as long as one of them does.
     fn started(&self, process: u32);
 }
 
 /// Estimates a clock rate; a visit calls it on a thread of this process that is pinned to a cpu.
 pub trait ClockProbe: Debug + Sync {
-    /// The clock rate of the calling thread's cpu in GHz. It takes a few milliseconds of the cpu at most, which a command that
-    /// computes there goes without, and returns at once, with nothing, where `stop` becomes true.
+    /// Returns the clock rate of the calling thread's cpu in GHz. It takes at most a few milliseconds of the cpu, which a command that
+    /// computes there loses. Returns `None` at once when `stop` becomes true.
     fn gigahertz(&self, stop: &AtomicBool) -> Option<f64>;
 }
 
-/// When the threads of a command are looked at: first soon, then ever more rarely, and never for more than a hundredth of the time.
+/// Schedule of looks at a command's threads: first soon, then ever more rarely, and never for more than a hundredth of the time.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// So long it is waited before the next look.
+    /// Pause before the next look.
     pub pause: Duration,
 }
 
 impl Pace {
-    /// The longest pause after a look that was quick.
+    /// Longest pause after a quick look.
     pub const RAREST: Duration = Duration::from_millis(100);
     const FIRST: Duration = Duration::from_millis(5);
     const SHARE: u32 = 100;
@@ -119,71 +119,71 @@ impl Pace {
         Self { pause: Self::FIRST }
     }
 
-    /// After a look that took so long.
+    /// Adapts the pause after a look that took `cost`.
     pub fn looked(&mut self, cost: Duration) {
         self.pause = (self.pause * 2).min(Self::RAREST).max(cost * Self::SHARE);
     }
 }
 
-/// How a command ended.
+/// End of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with this status.
+    /// It exited with this status.
     Exited(i32),
-    /// By this signal, which was not ours.
+    /// This signal killed it; it was not ours.
     Killed(i32),
     /// We ended it, since it took too long.
     TimedOut,
-    /// We ended it, since a signal stopped it and nobody is there to continue it: it wanted the terminal.
+    /// We ended it, since a signal stopped it, as for using the terminal, and no shell would continue it.
     Stopped,
-    /// We ended it, since we were told to stop.
+    /// We ended it on request.
     Interrupted,
-    /// It left no process behind of the name that was to be followed.
+    /// It left no process of the name that was to be followed.
     NothingToFollow,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Executed {
-    /// How it ended.
+    /// The way it ended.
     pub end: End,
-    /// From the moment before its first instruction to the end of its last process, as far as that follows soon; what stays behind does
-    /// not count. The end is noticed one wakeup late, which takes some 50 us.
+    /// Time from just before its first instruction to the end of its last process, provided that follows soon; processes left behind do not
+    /// count. The end is noticed one wakeup late, which takes some 50 us.
     pub wall: Duration,
-    /// Whether this process was stopped meanwhile, so that nobody knows when it ended.
+    /// True if this process was stopped meanwhile, so that the time of the end is unknown.
     pub was_held: bool,
-    /// What the kernel accounts for it.
+    /// The kernel's accounts of it.
     pub usage: Usage,
     /// Cpu time of the process that supervised it, in seconds; 0 if it has none, or did not end.
     pub supervisor_s: f64,
-    /// What was seen of its threads while it ran.
+    /// Observations of its threads while it ran.
     pub observed: Observed,
-    /// What was counted of it; absent where the kernel does not count.
+    /// Number of migrations; `None` if the kernel does not count them.
     pub migrations: Option<u64>,
-    /// Its mean clock rate while it computed, in GHz; absent where there are no counters.
+    /// Its mean clock rate while it computed, in GHz; `None` if there are no counters.
     pub gigahertz: Option<f64>,
     /// The clock rates that [`Execution::clock`] estimated meanwhile, in GHz.
     pub estimated_gigahertz: Vec<f64>,
-    /// How many processes it left behind, which were ended.
+    /// Number of processes it left behind, which were killed.
     pub left_behind: u32,
-    /// What it wrote, standard output and standard error together: the first and the last of it.
+    /// Its output, standard output and standard error together: the first and the last part.
     pub output: Vec<u8>,
-    /// How much it wrote, in bytes.
+    /// Size of its output, in bytes.
     pub output_bytes: u64,
 }
 
-/// What the kernel accounts for a command. Of its descendants, what had been waited for.
+/// The kernel's accounts of a command, including descendants that had been waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Time computing in user mode, in seconds.
     pub user_s: f64,
     /// Time in the kernel, in seconds.
     pub system_s: f64,
-    /// The most memory that a process of it had at once, in bytes.
+    /// Peak memory of one of its processes, in bytes.
     pub peak_memory_bytes: u64,
-    /// How often it gave up its cpu to wait for something.
+    /// Number of times that it gave up its cpu to wait for something.
     pub voluntary_switches: u64,
-    /// How often its cpu was taken away.
+    /// Number of times that it was preempted.
     pub involuntary_switches: u64,
     /// Pages that were mapped without reading.
     pub minor_faults: u64,
@@ -191,15 +191,15 @@ pub struct Usage {
     pub major_faults: u64,
 }
 
-/// What looks at the threads of a command and of its descendants showed.
+/// Observations of the threads of a command and of its descendants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// The cpus on which a thread was seen.
     pub used: CpuSet,
-    /// Those on which one computed, or waited to, at the last look.
+    /// The cpus on which a thread computed, or waited to, at the last look.
     pub computing: CpuSet,
-    /// A mask that a thread had given itself, the first that was seen.
+    /// The first mask seen that a thread had set itself.
     pub own_mask: Option<CpuSet>,
-    /// The most threads that were seen at once.
+    /// Maximum number of threads seen at once.
     pub most_threads: usize,
 }

@@ -1,15 +1,15 @@
-//! Why a folder is not used, and which file systems are the kernel's own.
+//! Reasons why a folder is not used, and the kernel's own file systems.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs::Metadata;
 use std::io;
 
-/// Why a folder is not used.
+/// Reason why a folder is not used.
 #[derive(Debug)]
 pub enum FolderError {
-    /// Another user may have written there, or may put something else in its place: which folder, and whose it is.
+    /// Another user may have written there, or may replace it; names the folder and the user.
     Foreign(String),
-    /// What the system said.
+    /// The system's error.
     System(io::Error),
 }
 
@@ -19,7 +19,7 @@ impl From<io::Error> for FolderError {
     }
 }
 
-/// A file system of the kernel's own, in which no user can make files of any name.
+/// A file system of the kernel's own, in which users cannot make files of arbitrary names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelFiles {
     /// procfs.
@@ -42,11 +42,11 @@ impl Display for FolderError {
 pub enum FileSharing {
     /// This user alone.
     Private,
-    /// Those that the process's umask allows.
+    /// The users that the process's umask allows.
     Usual,
 }
 
-/// How the folder of a file is reached.
+/// Options for reaching the folder of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct ReachOptions {
     /// Makes missing folders.

@@ -1,11 +1,11 @@
-//! What happens to processes.
+//! Events of processes.
 
-/// What may be subscribed to.
+/// Kind of event to subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A process or a thread is made.
     Fork,
-    /// A process begins another program.
+    /// A process executes another program.
     Exec,
     /// A thread gets another name.
     Rename,
@@ -13,13 +13,13 @@ pub enum Kind {
     Exit,
 }
 
-/// Something that happened to a process. Numbers are those of the system as a whole; when it is read, the process may have ended, and
-/// its number may be another's.
+/// An event of a process. Numbers are of the initial namespace; by the time it is read, the process may have ended and its number may be
+/// reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessEvent {
-    /// A process has a new thread, or a new process was made: then both its numbers are the same.
+    /// A process has a new thread, or a new process was made: then both numbers are the same.
     Forked {
-        /// The process that made it; that of its creator's parent where it was made as a sibling.
+        /// The process that made it; its creator's parent if it was made as a sibling.
         parent: u32,
         /// The process that it belongs to, or is.
         process: u32,
@@ -47,6 +47,6 @@ pub enum ProcessEvent {
         /// The thread.
         thread: u32,
     },
-    /// Events had no room, nobody knows how many: what they would have said is to be found by looking at all processes.
+    /// An unknown number of events was lost; only a scan of all processes finds the changes.
     Lost,
 }

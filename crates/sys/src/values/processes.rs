@@ -1,4 +1,4 @@
-//! What is known of any process: all that a rule may match.
+//! Facts about any process: all that a rule may match.
 
 use std::path::PathBuf;
 
@@ -9,19 +9,19 @@ use super::process::Process;
 /// A process as it was seen at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Which process it is. Number and start time stay through an exec: what follows may change with one.
+    /// Its identity. Number and start time survive an exec; all other fields may change with one.
     pub process: Process,
-    /// The number of its parent; 0 where it has none that can be seen here.
+    /// Number of its parent; 0 if no parent is visible here.
     pub parent: u32,
-    /// Its name: of the program that it executes, or as it called itself; at most 15 bytes.
+    /// Its name: the executed program's, or set by itself; at most 15 bytes.
     pub name: String,
     /// The file that it executes.
     pub executable: Executable,
-    /// Its words, the program's own name first: at most 64 KiB of them. It may have changed them.
+    /// Its arguments, the program's own name first: at most 64 KiB of them. It may have changed them.
     pub arguments: Vec<String>,
-    /// The user whose rights it has.
+    /// Its effective user.
     pub user: u32,
-    /// The user that started it; another one than `user` for a program that has the rights of its file's owner.
+    /// The user that started it; differs from `user` for a set-uid program.
     pub real_user: u32,
     /// Its control group in the hierarchy of version 2, or else in systemd's own: "/system.slice/redis.service".
     pub cgroup: String,
@@ -31,32 +31,32 @@ pub struct Facts {
     pub user_unit: Option<String>,
     /// Its session; 0 for the kernel's own.
     pub session: u32,
-    /// Whether that session has a terminal.
+    /// True if that session has a terminal.
     pub has_terminal: bool,
 }
 
 /// The file that a process executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Executable {
-    /// This file, by its path when it was executed, and by what is found there whatever its name is now.
+    /// This file, by its path when it was executed, and by device and inode whatever its name is now.
     File {
-        /// The path; it ends in " (deleted)" where the file is gone.
+        /// The path; it ends in " (deleted)" if the file is gone.
         path: PathBuf,
         /// The device that it lies on.
         device: u64,
-        /// Its number there.
+        /// Its inode there.
         inode: u64,
     },
-    /// None: it is a thread of the kernel's.
+    /// None: it is a kernel thread.
     Kernel,
-    /// It cannot be read: why. Another user's needs CAP_SYS_PTRACE.
+    /// It cannot be read; holds the reason. Another user's needs CAP_SYS_PTRACE.
     Unreadable(String),
 }
 
 /// A thread as it was seen at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Which thread it is.
+    /// Its identity.
     pub identity: Process,
     /// Its name, at most 15 bytes.
     pub name: String,

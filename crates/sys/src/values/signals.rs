@@ -1,24 +1,24 @@
-//! Signals, and what became of a child.
+//! Signals, and state changes of a child.
 
-/// Who sent a signal.
+/// Sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// The kernel, for a key on the terminal for example; then every process of the foreground group has it.
+    /// The kernel, for example for a key on the terminal; then every process of the foreground group gets it.
     Kernel,
     /// A process.
     Process(u32),
 }
 
-/// A signal that came.
+/// A received signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal {
     /// Its number.
     pub number: i32,
-    /// Who sent it.
+    /// Its sender.
     pub sender: Sender,
 }
 
-/// What became of a child.
+/// State change of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateChange {
     /// It ended by itself, with this status.

@@ -1,24 +1,23 @@
-//! What a system makes of how a command is to be started.
+//! Options for starting a command, and their effects on a system.
 
 use corewise_machine::CpuSet;
 
-/// What a command is started with beside its cpus and its memory.
+/// Options for starting a command besides its cpus and its memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Manner<'a> {
-    /// The cpus that it is to prefer, with others where the system finds that better; absent where it is restricted to those of the calling
-    /// thread.
+    /// Cpus to prefer; the system may use others if it finds that better. `None` if the command is restricted to the calling thread's cpus.
     pub preferred: Option<&'a CpuSet>,
-    /// Whether the system is asked not to slow it down to save power.
+    /// True to ask the system not to slow it down to save power.
     pub at_full_speed: bool,
 }
 
-/// What becomes of a part of a [`Manner`].
+/// Effect of one option of [`Manner`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The system does it.
+    /// The system applies it.
     InForce,
-    /// The system accepts it and does nothing, for this reason.
+    /// The system accepts it without effect; holds the reason.
     Nothing(String),
-    /// The system has no such thing.
+    /// The system has no such option; holds the reason.
     Unavailable(&'static str),
 }

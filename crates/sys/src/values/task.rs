@@ -9,34 +9,34 @@ use super::process;
 pub struct Process {
     /// Its number.
     pub number: u32,
-    /// When it started, in the kernel's ticks since boot.
+    /// Start time, in kernel ticks since boot.
     pub start_ticks: u64,
-    /// The number of its parent, among those that were looked at.
+    /// Number of its parent, among the processes of the tree.
     pub parent: u32,
     /// The numbers of its threads.
     pub threads: Vec<u32>,
 }
 
 impl Process {
-    /// Which process it is, whatever becomes of its number.
+    /// Returns its identity, which stays valid if its number is reused.
     pub const fn identity(&self) -> process::Process {
         process::Process { id: self.number, start_ticks: self.start_ticks }
     }
 }
 
-/// Descendants of a process that are none of its business: those that it had before it started anything, as a shell leaves them to what
-/// it executes in its own place, and all that descends from them.
+/// Unrelated descendants of a process: it had them before it started anything, as left by a shell that executes it in its own place, and
+/// all their descendants.
 #[derive(Clone, Debug, Default)]
 pub struct Others(HashSet<process::Process>);
 
 impl Others {
-    /// The descendants that there are, before anything is started.
+    /// Records the present descendants, before anything is started.
     pub fn new(present: &[Process]) -> Self {
         Self(present.iter().map(Process::identity).collect())
     }
 
-    /// Takes them, and what has come to descend from them, out of the descendants that there are now, where parents come before children.
-    /// Their children are known from now on, should those lose their parents.
+    /// Removes them and their descendants from the present descendants, in which parents come before children. Their children are recorded
+    /// now, in case they lose their parents.
     pub fn take_out(&mut self, mut all: Vec<Process>) -> Vec<Process> {
         let (mut there, mut numbers) = (HashSet::new(), HashSet::new());
         all.retain(|process| {

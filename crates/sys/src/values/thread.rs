@@ -1,27 +1,27 @@
-//! What a thread learns about itself, and how its sleep ended.
+//! A thread's own counters, and the end of its sleep.
 
-/// What a thread learns about itself in the least time: some 0.3 us for two calls of the system.
+/// The fastest-read counters of a thread: some 0.3 us for two system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Glance {
     /// Its cpu time, in nanoseconds.
     pub cpu_time_ns: u64,
-    /// How often the cpu was taken from it.
+    /// Number of times that it was preempted.
     pub involuntary_switches: u64,
 }
 
-/// How often the cpu went from a thread to another; one call of the system, some 0.2 us.
+/// Number of context switches of a thread; one system call, some 0.2 us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// Since the thread waited for something.
+    /// Switches because the thread waited for something.
     pub voluntary: u64,
-    /// Since the scheduler took the cpu from it.
+    /// Switches because the scheduler preempted it.
     pub involuntary: u64,
 }
 
-/// How a wait for a word ended.
+/// End of a wait for a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// Somebody woke the thread, or the kernel did for no reason.
+    /// Another thread woke it, or the kernel did spuriously.
     Woken,
     /// The word had another value already, so the thread did not sleep.
     Changed,

@@ -1,4 +1,4 @@
-//! The first and the last part of the bytes that a command writes.
+//! The first and the last part of a command's output.
 
 /// Bytes that are kept from the beginning, and again from the end.
 const KEPT_BYTES: usize = 16 << 10;

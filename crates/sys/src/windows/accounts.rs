@@ -1,10 +1,10 @@
-//! What the kernel accounts for: times of processes as a whole. It counts them in ticks of 1 to 16 ms.
+//! Kernel accounting: times of processes as a whole, in ticks of 1 to 16 ms.
 
 use super::opened::Opened;
 pub use crate::values::account::Account;
 
 impl Account {
-    /// Of a process, by its number as both; nothing of single threads, whose switches are not counted either.
+    /// Reads the account of a process; both arguments are its number. `None` for single threads; their switches are not counted either.
     pub fn of(process: u32, thread: u32) -> Option<Self> {
         if thread != process {
             return None;

@@ -1,4 +1,4 @@
-//! On which cpus a thread or a process may run, and on which this thread does. A thread of Windows is in one processor group at a time.
+//! Affinity of threads and processes, and the present cpu. A thread of Windows is in one processor group at a time.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use super::task;
 use crate::values::affinity as values;
 pub use crate::values::affinity::OwnMask;
 
-/// This thread: a constant, which needs no closing.
+/// Returns a handle of this thread: a constant, which needs no closing.
 fn this_thread() -> Handle {
     // SAFETY: a call without memory.
     Handle::constant(unsafe { GetCurrentThread() })
@@ -24,7 +24,7 @@ pub fn set_current(cpus: &CpuSet) -> io::Result<()> {
     opened::restrict_thread(&this_thread(), cpus)
 }
 
-/// A thread or a process by its number.
+/// Restricts a thread or a process by its number.
 pub fn set(id: u32, cpus: &CpuSet) -> io::Result<()> {
     if id == 0 { set_current(cpus) } else { Opened::to_place(id)?.restrict(cpus) }
 }
@@ -33,17 +33,17 @@ pub fn current() -> io::Result<CpuSet> {
     opened::mask_of_thread(&this_thread())
 }
 
-/// The cpus of a thread or a process by its number.
+/// Returns the cpus of a thread or a process by its number.
 pub fn of(id: u32) -> io::Result<CpuSet> {
     if id == 0 { current() } else { Opened::to_look(id)?.mask() }
 }
 
-/// Nothing has that number any more.
+/// Returns true if the number is no longer in use.
 pub fn has_ended(error: &io::Error) -> bool {
     opened::is_gone(error)
 }
 
-/// The threads of a process that have fewer cpus than it, which setting its mask takes away.
+/// Returns the threads of a process that have fewer cpus than it; setting its mask overrides theirs.
 pub fn own_masks(process: u32) -> Vec<OwnMask> {
     let Ok(cpus) = of(process) else { return Vec::new() };
     let own = opened::with_fewer_cpus(process, &cpus).into_iter();
@@ -52,8 +52,8 @@ pub fn own_masks(process: u32) -> Vec<OwnMask> {
 
 pub const WHO_PLACES_OTHERS: &str = "only an administrator";
 
-/// The command that gives a process other cpus, for PowerShell, where a mask is a signed number, and a hexadecimal one of 32 bits may become
-/// negative.
+/// Returns the PowerShell command that gives a process other cpus. A mask is a signed number there, and a hexadecimal one of 32 bits may
+/// become negative.
 pub fn by_hand(process: u32, cpus: &CpuSet) -> String {
     let bits = masks(cpus).first().map_or(0, |mask| mask.bits);
     format!("(Get-Process -Id {process}).ProcessorAffinity = {}", bits as i64)

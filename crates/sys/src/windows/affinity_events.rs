@@ -1,4 +1,4 @@
-//! Who sets whose affinity.
+//! Requests to set affinity masks: not available.
 
 use std::io;
 use std::marker::PhantomData;

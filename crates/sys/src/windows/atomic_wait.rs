@@ -1,4 +1,4 @@
-//! Sleeping until a word changes, and waking who sleeps so, within one process: WaitOnAddress.
+//! Sleeping until a word changes, and waking the sleepers, within one process: WaitOnAddress.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<Wa
     if word.load(Ordering::Relaxed) != expected {
         return Ok(Waited::Changed);
     }
-    // The largest number would be for ever.
+    // The largest number would mean to wait forever.
     let milliseconds = u32::try_from(timeout.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX).min(u32::MAX - 1);
     // SAFETY: the kernel reads four bytes of both, which outlive the call.
     let result =
@@ -25,9 +25,9 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Duration) -> io::Result<Wa
     if error.raw_os_error() == Some(ERROR_TIMEOUT as i32) { Ok(Waited::TimedOut) } else { Err(error) }
 }
 
-/// Whether somebody slept there is not reported: true, so that nobody waits for a thread that was woken.
+/// Wakes one thread. Windows does not report if there was one: always true, so that the caller does not wait for a thread that was woken.
 pub fn wake(word: &AtomicU32) -> bool {
-    // SAFETY: the address is used as a name.
+    // SAFETY: the address is not accessed, only compared.
     unsafe { WakeByAddressSingle(word.as_ptr().cast()) };
     true
 }

@@ -9,12 +9,12 @@ use super::job::Job;
 
 static ATTENDED: Mutex<Option<(Child, Job)>> = Mutex::new(None);
 
-/// The command, where one was started and has not ended.
+/// Returns the command, if one was started and has not ended.
 pub fn attended() -> MutexGuard<'static, Option<(Child, Job)>> {
     ATTENDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for its end; false where there is none, or it goes on.
+/// Waits for its end; returns false if there is none, or it is still running.
 pub fn has_ended(wait: Duration) -> bool {
     let attended = attended();
     let Some((child, _)) = &*attended else { return false };

@@ -1,4 +1,4 @@
-//! What the kernel has counted for every cpu, read at one moment: NtQuerySystemInformation.
+//! The kernel's counts for every cpu, read at one moment: NtQuerySystemInformation.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -20,14 +20,13 @@ pub use crate::values::counts::{Happened, Kind};
 const TIMES: i32 = 8;
 /// SystemInterruptInformation.
 const EVENTS: i32 = 23;
-/// In the kernel's times.
+/// Unit of the kernel's times.
 const SECONDS: f64 = 1e-7;
-/// A group has no more processors.
 const MOST_IN_GROUP: usize = 64;
 
 #[link(name = "ntdll", kind = "raw-dylib")]
 unsafe extern "system" {
-    /// Since Windows 7: the same of the processors of the group whose number is the input.
+    /// Since Windows 7: the same for the processors of a group; its number is the input.
     fn NtQuerySystemInformationEx(
         class: i32,
         input: *const c_void,
@@ -44,8 +43,8 @@ unsafe extern "system" {
 #[derive(Clone, Copy, Debug, Default)]
 struct Events([u32; 6]);
 
-/// What the kernel keeps of a cpu: times in units of 100 ns, of which that in the kernel holds the idle one and those of interrupts and of
-/// deferred procedure calls.
+/// The kernel's counts of a cpu. Times are in units of 100 ns; the time in the kernel includes idle time, interrupts and deferred procedure
+/// calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct OfCpu {
     busy: i64,
@@ -58,7 +57,7 @@ struct OfCpu {
 #[derive(Clone, Debug)]
 pub struct KernelCounts {
     cpus: BTreeMap<u32, OfCpu>,
-    /// The version of Wine, which has times of cpus, but zeros for interrupts and random numbers for deferred procedure calls.
+    /// Version of Wine, which reports times of cpus, but zeros for interrupts and random numbers for deferred procedure calls.
     wine: Option<String>,
     at: Instant,
     pub reading: Duration,
@@ -133,7 +132,7 @@ impl OfCpu {
     }
 }
 
-/// A structure of plain numbers for each cpu; nothing of the groups that the kernel refuses.
+/// Returns a structure of plain numbers for each cpu; none for groups that the kernel refuses.
 fn of_all<T: Copy + Default>(class: i32) -> BTreeMap<u32, T> {
     let groups = 0..NUMBERING.groups.len() as u16;
     let of_group =
@@ -142,7 +141,7 @@ fn of_all<T: Copy + Default>(class: i32) -> BTreeMap<u32, T> {
     all.filter_map(|(group, index, of_cpu)| Some((NUMBERING.cpu(group, index)?, of_cpu))).collect()
 }
 
-/// The structures of the processors of a group, in their order. The call without a group answers of that of the calling thread.
+/// Returns the structures of a group's processors, in their order. The call without a group answers for the calling thread's group.
 fn of_group<T: Copy + Default>(class: i32, group: u16) -> Vec<T> {
     let mut filled = vec![T::default(); MOST_IN_GROUP];
     let (output, mut returned) = (filled.as_mut_ptr().cast(), 0);

@@ -1,4 +1,4 @@
-//! The cpus that are online, and those that this process may use.
+//! The online cpus, and the cpus that this process may use.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use super::handle::{Handle, checked};
 use super::opened::{Opened, all_of, groups_of, mask_of_process};
 use super::processors::NUMBERING;
 
-/// The cpus that a process could be given: those of its processor group. No other process limits it.
+/// Returns the cpus that a process could be given: all of its processor group. No other process limits it.
 pub fn of(process: u32) -> CpuSet {
     match Opened::to_look(process) {
         Ok(Opened::Process(process)) => all_of(&groups_of(&process)),
@@ -25,9 +25,9 @@ pub fn online() -> CpuSet {
     NUMBERING.online()
 }
 
-/// The cpus of this process's mask. One that has all of its group, or is in several, may have threads anywhere.
+/// Returns the cpus of this process's mask. If it has all of its group, or is in several, its threads may run anywhere.
 pub fn reachable() -> io::Result<CpuSet> {
-    // SAFETY: it returns a constant that stands for this process, and needs no closing.
+    // SAFETY: it returns a constant for this process, which needs no closing.
     let this = Handle::constant(unsafe { GetCurrentProcess() });
     let (mut mask, mut of_system) = (0, 0);
     // SAFETY: the kernel fills both masks.

@@ -1,4 +1,4 @@
-//! Making a command enter a control group, of which there are none.
+//! Making a command enter a control group: Windows has none.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! What the kernel reports of cpus, subscribed to by interest.
+//! Kernel events of cpus, subscribed to by interest: not available.
 
 use std::io;
 use std::marker::PhantomData;

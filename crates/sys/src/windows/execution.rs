@@ -25,19 +25,19 @@ pub use crate::values::execution::{
 };
 use crate::values::written::Written;
 
-/// The output is handed on so often. The end of the command is noticed at once.
+/// Interval of passing on the output. The end of the command is noticed at once.
 const LOOK: Duration = Duration::from_millis(20);
-/// So often it is seen whether all have ended that outlive the command.
+/// Interval of checks for the end of all processes that outlive the command.
 const SOON: Duration = Duration::from_millis(1);
-/// Who wakes up so much later than was asked for was stopped meanwhile.
+/// A wake-up later than requested by this much means that this process was stopped meanwhile.
 const HELD: Duration = Duration::from_millis(250);
-/// Bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
-/// The pipe is read until all who could write are gone; so long at most after they were ended.
+/// Maximum time for reading the pipe after its writers were killed.
 const LAST_READ: Duration = Duration::from_secs(2);
 
 impl Execution<'_> {
-    /// Which cpus threads are on is not seen, no clock rate is estimated, and who is to end is ended without being asked to.
+    /// Runs the command. On Windows the cpus of threads are not observed, no clock rate is estimated, and processes are killed without a
+    /// request to end.
     pub fn run(&self, receive: &mut dyn FnMut(&[u8])) -> io::Result<Executed> {
         if self.follow.is_some() {
             return Err(unavailable());
@@ -80,7 +80,7 @@ impl Execution<'_> {
     }
 }
 
-/// Reads to the end, for as long as somebody wants it.
+/// Reads to the end, or until the receiver is gone.
 fn read(mut reader: PipeReader, sender: &Sender<Vec<u8>>) {
     let mut buffer = vec![0; READ_BYTES];
     while let Ok(size) = reader.read(&mut buffer) {
@@ -90,7 +90,7 @@ fn read(mut reader: PipeReader, sender: &Sender<Vec<u8>>) {
     }
 }
 
-/// Looks at the threads of what is in the job, in snapshots of all threads of the system.
+/// Observations of the threads in the job, from snapshots of all threads of the system.
 struct Looks {
     observed: Observed,
     given: CpuSet,
@@ -112,7 +112,7 @@ impl Looks {
         let all = snapshot::threads().unwrap_or_default().into_iter();
         let threads: Vec<u32> = all.filter(|(owner, _)| processes.contains(owner)).map(|(_, thread)| thread).collect();
         let given = masks(&self.given);
-        // Without a mask of its own a thread has all that was given of the one group that it is in.
+        // A thread without a mask of its own has all given cpus of the one group that it is in.
         let is_own = |mask: &CpuSet| !mask.is_empty() && !one_mask(mask).is_ok_and(|mask| given.contains(&mask));
         let own = || threads.iter().filter_map(|thread| Opened::to_look(*thread).ok()?.mask().ok()).find(is_own);
         let seen = &mut self.observed;
@@ -123,7 +123,6 @@ impl Looks {
     }
 }
 
-/// A command that runs.
 struct Running {
     looks: Looks,
     child: Child,
@@ -135,7 +134,7 @@ struct Running {
 }
 
 impl Running {
-    /// Waits for the end of the command, and for that of its descendants as long as is usual; how it ended, and after how long.
+    /// Waits for the end of the command, and for its descendants up to the patience; returns how it ended, and its duration.
     fn attend(&mut self, execution: &Execution<'_>, receive: &mut dyn FnMut(&[u8])) -> io::Result<(End, Duration)> {
         let deadline = execution.timeout.map(|timeout| self.began + timeout);
         let early = || {
@@ -164,7 +163,7 @@ impl Running {
         }
     }
 
-    /// When the last process ended; when the command did, where others stay longer than the patience.
+    /// Returns the time at which the last process ended; the command's end if others stay longer than the patience.
     fn outlived(
         &mut self,
         command: Duration,
@@ -195,7 +194,7 @@ impl Running {
         receive(bytes);
     }
 
-    /// What the job was accounted for; the command alone where a job is not.
+    /// Returns the job's accounts; the command's alone for values that a job lacks.
     fn usage(&self) -> Usage {
         let process = self.child.as_raw_handle();
         let times = |created: *mut _, ended: *mut _, system: *mut _, user: *mut _| {

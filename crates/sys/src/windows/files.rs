@@ -1,4 +1,4 @@
-//! Whose files are, who may use them, and what is no file.
+//! Ownership and permissions of files, and special files.
 
 use std::fs::{File, FileType, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -21,9 +21,9 @@ use super::users;
 use crate::access_list::{self, Foreign};
 use crate::values::folder_handle::{FileIdentity, FoundFile};
 
-/// The largest access list is 64 KiB, and comes with an owner.
+/// The largest access list is 64 KiB; an owner comes with it.
 const LARGEST_DESCRIPTOR_BYTES: usize = (64 << 10) + 256;
-/// Locks of Windows keep others from reading what is locked: a byte far behind the end of every file.
+/// Offset of the locked byte, far behind the end of every file: a lock of Windows also prevents reading.
 const LOCKED_BYTE: u64 = 1 << 62;
 
 pub fn make_private_folder(folder: &Path) -> io::Result<()> {
@@ -36,12 +36,12 @@ answers! {
     fn is_of_this_user(&Path) -> bool = true;
 }
 
-/// The accounts that may change an open file or folder besides this user, administrators and the system.
+/// Returns the accounts besides this user, administrators and the system that may change an open file or folder.
 pub fn writers_of(file: &File) -> io::Result<Option<String>> {
     others_with(file, access_list::WRITE)
 }
 
-/// Which file an open one is: its volume, and its number there.
+/// Returns the identity of an open file: its volume, and its number there.
 pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
     let mut found = BY_HANDLE_FILE_INFORMATION::default();
     // SAFETY: the kernel fills the structure.
@@ -50,12 +50,12 @@ pub fn identity_of(file: &File) -> io::Result<FileIdentity> {
     Ok(FileIdentity { volume: found.dwVolumeSerialNumber.into(), number })
 }
 
-/// Looks at an open file: which it is, and who may write it.
+/// Returns the identity of an open file, its kind, and the other users that may write it.
 pub fn look_at(file: &File) -> io::Result<FoundFile> {
     Ok(FoundFile { identity: identity_of(file)?, metadata: file.metadata()?, writers: writers_of(file)? })
 }
 
-/// Who has one of some rights to an open file or folder, besides this user, administrators and the system.
+/// Returns the accounts besides this user, administrators and the system with one of `rights` to an open file or folder.
 pub(super) fn others_with(file: &File, rights: u32) -> io::Result<Option<String>> {
     let mut descriptor = vec![0_u8; LARGEST_DESCRIPTOR_BYTES];
     let mut length = 0;
@@ -78,7 +78,7 @@ pub(super) fn others_with(file: &File, rights: u32) -> io::Result<Option<String>
     }))
 }
 
-/// Opens a file or folder to ask whose it is.
+/// Opens a file or folder to read its owner and permissions.
 pub(super) fn opened_to_ask(path: &Path, follow: bool) -> io::Result<File> {
     let link = if follow { 0 } else { FILE_FLAG_OPEN_REPARSE_POINT };
     OpenOptions::new()
@@ -87,8 +87,8 @@ pub(super) fn opened_to_ask(path: &Path, follow: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens a folder that is no link, so that nobody deletes or renames it meanwhile, nor a folder above it: others may only read and write in it.
-/// The kernel minds that only of who may list it.
+/// Opens a folder that is no link. While it is open, neither it nor a folder above it can be deleted or renamed: others may only read and
+/// write in it. The kernel enforces this only for a handle that may list the folder.
 pub(super) fn held_folder(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .access_mode(READ_CONTROL | FILE_READ_ATTRIBUTES | FILE_LIST_DIRECTORY)
@@ -97,7 +97,7 @@ pub(super) fn held_folder(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// How to make a file or folder this user's alone, as a command.
+/// Returns the command that makes a file or folder this user's alone.
 pub fn how_to_make_private(path: &Path) -> String {
     format!("icacls \"{}\" /inheritance:r /grant:r \"%USERNAME%:F\"", path.display())
 }
@@ -154,7 +154,7 @@ answers! {
     fn is_refused_by_kernel(&io::Error) -> bool = false;
 }
 
-/// The path of bytes that [`OsStr::as_encoded_bytes`](std::ffi::OsStr::as_encoded_bytes) gave; what is not UTF-8 in them is lost.
+/// Returns the path of bytes from [`OsStr::as_encoded_bytes`](std::ffi::OsStr::as_encoded_bytes); bytes that are not UTF-8 are lost.
 pub fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }

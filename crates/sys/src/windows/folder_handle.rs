@@ -1,4 +1,4 @@
-//! Folders that are held open while they are used: nobody can put another one in their place meanwhile.
+//! Folders that are held open while they are used, so that they cannot be replaced meanwhile.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -13,7 +13,7 @@ use super::missing::missing;
 use crate::access_list;
 pub use crate::values::folder_handle::{FileIdentity, FileSharing, FolderError, FoundFile, KernelFiles, ReachOptions};
 
-/// As many links are followed at the end of a path.
+/// Maximum number of links followed at the end of a path.
 const MOST_LINKS: u32 = 40;
 
 /// The folder of a file, held open, and the file's name in it.
@@ -33,8 +33,8 @@ pub struct FolderHandle {
 }
 
 impl FolderHandle {
-    /// Opens a folder in which nobody else may write, and which nobody else can put in the place of another: not one folder above it
-    /// lets others than this user, administrators and the system replace what is in it.
+    /// Opens a folder in which no other user may write, and which no other user can replace: no folder above it lets others than this user,
+    /// administrators and the system replace its contents.
     pub fn own(path: &Path, make: bool) -> Result<Self, FolderError> {
         if make {
             fs::create_dir_all(path)?;
@@ -49,7 +49,7 @@ impl FolderHandle {
         }
     }
 
-    /// Why others may put another folder in the place of this one.
+    /// Returns why others may replace this folder.
     fn strangers(&self) -> io::Result<Option<String>> {
         for way in self.path.ancestors().skip(1) {
             let is_top = way.parent().is_none();
@@ -58,12 +58,12 @@ impl FolderHandle {
                 return Ok(Some(format!("{} {why}", shown(way))));
             }
         }
-        // The path by which it was reached while it was held is its own.
+        // If its path still leads to it, the path is the one by which it was reached.
         let is_here = self.path.canonicalize()? == self.path;
         Ok((!is_here).then(|| "another folder was put in its place".to_owned()))
     }
 
-    /// Reaches the folder of a file and holds it. No link is followed that others can have made.
+    /// Reaches the folder of a file and holds it. Follows no link that others can have made.
     pub fn reach(path: &Path, options: ReachOptions) -> io::Result<ReachedFolder> {
         let mut path = std::path::absolute(path)?;
         for _ in 0..MOST_LINKS {
@@ -116,7 +116,7 @@ impl FolderHandle {
         self.create_as(name, FileSharing::Private)
     }
 
-    /// New files have the access list of their folder.
+    /// Makes a file. It gets the access list of its folder.
     pub fn create_as(&self, name: &OsStr, _: FileSharing) -> io::Result<File> {
         options().create_new(true).open(self.path.join(name))
     }
@@ -180,7 +180,7 @@ impl FolderHandle {
         fs::rename(self.path.join(from), self.path.join(to))
     }
 
-    /// Whether a name is that of an open file.
+    /// Returns true if a name is that of an open file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
         let named = opened_to_ask(&self.path.join(name), false);
         named.and_then(|named| Ok(identity_of(&named)? == identity_of(file)?)).unwrap_or(false)
@@ -199,7 +199,7 @@ impl FolderHandle {
     }
 }
 
-/// Refuses a path on which a link lies in a folder that others may write in.
+/// Refuses a path with a link in a folder that others may write in.
 fn check_links(path: &Path) -> io::Result<()> {
     for link in path.ancestors().filter(|way| way.is_symlink()) {
         let Some(folder) = link.parent() else { continue };
@@ -213,7 +213,7 @@ fn check_links(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A path as people write it.
+/// Formats a path without the prefix of extended paths.
 fn shown(path: &Path) -> String {
     let path = path.display().to_string();
     path.strip_prefix(r"\\?\").map_or(path.clone(), str::to_owned)

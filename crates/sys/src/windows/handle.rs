@@ -1,4 +1,4 @@
-//! Handles of the kernel's objects, closed when they are dropped, and what calls return.
+//! Handles of kernel objects, closed on drop, and results of calls.
 
 use std::io;
 use std::os::windows::io::AsRawHandle as _;
@@ -8,35 +8,35 @@ use std::time::Duration;
 use windows_sys::Win32::Foundation::{CloseHandle, HANDLE, INVALID_HANDLE_VALUE};
 use windows_sys::Win32::System::Threading::WaitForSingleObject;
 
-/// An object of the kernel's.
+/// A kernel object.
 #[derive(Debug)]
 pub struct Handle {
     raw: HANDLE,
     is_owned: bool,
 }
 
-// SAFETY: the kernel's handles hold in the whole process, for all of its threads.
+// SAFETY: kernel handles are valid in the whole process, for all of its threads.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    /// A child of this program's, for as long as it is not dropped.
+    /// Returns the handle of a child, valid until the child is dropped.
     pub fn of(child: &Child) -> Self {
         Self::constant(child.as_raw_handle())
     }
 
-    /// Whether a process ends within a time.
+    /// Returns true if a process ends within a time.
     pub fn has_ended(&self, wait: Duration) -> bool {
         let milliseconds = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX).min(u32::MAX - 1);
         // SAFETY: a call without memory, for a handle that is open.
         unsafe { WaitForSingleObject(self.raw, milliseconds) == 0 }
     }
 
-    /// What a call returned that makes or opens an object.
+    /// Wraps the result of a call that makes or opens an object.
     ///
     /// # Errors
-    /// That of the call, where it returned none.
+    /// The call's error, if it failed.
     pub fn new(raw: HANDLE) -> io::Result<Self> {
         if raw.is_null() || raw == INVALID_HANDLE_VALUE {
             return Err(io::Error::last_os_error());
@@ -44,7 +44,7 @@ impl Handle {
         Ok(Self { raw, is_owned: true })
     }
 
-    /// A constant that stands for an object and is not closed.
+    /// Wraps a constant that stands for an object and is not closed.
     pub const fn constant(raw: HANDLE) -> Self {
         Self { raw, is_owned: false }
     }
@@ -57,13 +57,13 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         if self.is_owned {
-            // SAFETY: the handle is this value's alone.
+            // SAFETY: the handle belongs to this value only.
             unsafe { CloseHandle(self.raw) };
         }
     }
 }
 
-/// The error of a call that returned zero.
+/// Returns the error of a call that returned zero.
 pub fn checked(result: i32) -> io::Result<()> {
     if result == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

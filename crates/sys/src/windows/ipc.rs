@@ -1,4 +1,4 @@
-//! What processes talk over: sockets and pipes between this process and one that it starts, or that started it.
+//! Sockets and pipes between this process and a child or its parent: not available.
 
 use std::io::{self, PipeReader, PipeWriter};
 pub use std::net::TcpStream as Socket;

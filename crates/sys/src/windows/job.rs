@@ -1,4 +1,4 @@
-//! Job objects: they hold a command and all its descendants, until they are let go.
+//! Job objects: they hold a command and all its descendants, until they are released.
 
 use std::{io, ptr};
 
@@ -17,13 +17,13 @@ use super::handle::{Handle, checked};
 use super::processors::NUMBERING;
 use crate::logical_processors::relations::GroupMask;
 
-/// A job, which ends what is in it when this program ends, however that is.
+/// A job, which kills the processes in it when this program ends, however it ends.
 #[derive(Debug)]
 pub struct Job(Handle);
 
 impl Job {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no memory is given.
+        // SAFETY: no memory is passed.
         let job = Self(Handle::new(unsafe { CreateJobObjectW(std::ptr::null(), std::ptr::null()) })?);
         job.set_flags(JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE)?;
         Ok(job)
@@ -32,7 +32,7 @@ impl Job {
     fn set_flags(&self, flags: u32) -> io::Result<()> {
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         limits.BasicLimitInformation.LimitFlags = flags;
-        // SAFETY: the kernel reads the structure, whose size it is given.
+        // SAFETY: the kernel reads the structure, and is given its size.
         checked(unsafe {
             SetInformationJobObject(
                 self.0.raw(),
@@ -43,23 +43,23 @@ impl Job {
         })
     }
 
-    /// Takes a suspended process in, on cpus of one group where some are named: its descendants inherit the mask and are in the job.
+    /// Takes a suspended process in, on cpus of one group if given: its descendants inherit the mask and are in the job.
     pub fn hold(&self, process: &Handle, cpus: Option<&CpuSet>) -> io::Result<()> {
         let mask = cpus.map(one_mask).transpose()?;
         let has_groups = NUMBERING.groups.len() > 1;
         if let Some(mask) = mask.filter(|_| has_groups) {
             self.set_group(&GROUP_AFFINITY { Mask: mask.bits as usize, Group: mask.group, Reserved: [0; 3] })?;
         }
-        // SAFETY: both are handles of this program's.
+        // SAFETY: both are this program's own handles.
         checked(unsafe { AssignProcessToJobObject(self.0.raw(), process.raw()) })?;
         // SAFETY: a call without memory.
         let set = |mask: GroupMask| checked(unsafe { SetProcessAffinityMask(process.raw(), mask.bits as usize) });
         mask.filter(|_| !has_groups).map_or(Ok(()), set)
     }
 
-    /// Keeps what is in the job on cpus of a group; a process's own mask could only be of the group in which it was started.
+    /// Keeps the job's processes on cpus of a group; a process's own mask could only be of the group in which it was started.
     fn set_group(&self, affinity: &GROUP_AFFINITY) -> io::Result<()> {
-        // SAFETY: the kernel reads the structure, whose size it is given.
+        // SAFETY: the kernel reads the structure, and is given its size.
         checked(unsafe {
             SetInformationJobObject(
                 self.0.raw(),
@@ -70,12 +70,12 @@ impl Job {
         })
     }
 
-    /// How many processes are in it now.
+    /// Returns the number of processes in it now.
     pub fn processes(&self) -> u32 {
         self.accounting().ActiveProcesses
     }
 
-    /// The numbers of the processes that are in it now; no more than there is room for here.
+    /// Returns the numbers of the processes in it now, up to a maximum.
     pub fn numbers(&self) -> Vec<u32> {
         const MOST: usize = 1_022;
         // JOBOBJECT_BASIC_PROCESS_ID_LIST: two counts of 32 bits, and the numbers as words.
@@ -85,19 +85,19 @@ impl Job {
         list[1..=listed].iter().map(|number| *number as u32).collect()
     }
 
-    /// User and system time of all that were in it, as far as the system counts them, in seconds.
+    /// Returns the user and system time of all its present and past processes, as far as the system counts them, in seconds.
     pub fn times_s(&self) -> (f64, f64) {
         const HUNDREDS_OF_NS: f64 = 1e-7;
         let accounting = self.accounting();
         (accounting.TotalUserTime as f64 * HUNDREDS_OF_NS, accounting.TotalKernelTime as f64 * HUNDREDS_OF_NS)
     }
 
-    /// Pages that were mapped or read for all that were in it.
+    /// Returns the number of pages that were mapped or read for all its present and past processes.
     pub fn page_faults(&self) -> u64 {
         self.accounting().TotalPageFaultCount.into()
     }
 
-    /// The most memory that a process of it had committed at once, in bytes.
+    /// Returns the peak memory committed by one of its processes, in bytes.
     pub fn peak_memory_bytes(&self) -> u64 {
         let mut limits = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         self.query(JobObjectExtendedLimitInformation, &mut limits);
@@ -110,9 +110,9 @@ impl Job {
         accounting
     }
 
-    /// Fills a structure of plain numbers; it stays as it is where the kernel refuses.
+    /// Fills a structure of plain numbers; it stays unchanged if the kernel refuses.
     fn query<T>(&self, class: i32, structure: &mut T) {
-        // SAFETY: the kernel fills the structure of this class, whose size it is given.
+        // SAFETY: the kernel fills the structure of this class, and is given its size.
         unsafe {
             QueryInformationJobObject(
                 self.0.raw(),
@@ -124,13 +124,13 @@ impl Job {
         }
     }
 
-    /// Ends all that is in it.
+    /// Kills all its processes.
     pub fn end(&self) {
         // SAFETY: a call without memory.
         unsafe { TerminateJobObject(self.0.raw(), 1) };
     }
 
-    /// Nothing in the job ends with this program any more.
+    /// Lets the job's processes outlive this program.
     pub fn let_go(&self) {
         let _ = self.set_flags(0);
     }

@@ -1,4 +1,4 @@
-//! Which Windows this is, or which Wine.
+//! Version of Windows, or of Wine.
 
 use std::ffi::{CStr, c_char};
 
@@ -8,16 +8,16 @@ use windows_sys::Win32::System::SystemInformation::OSVERSIONINFOW;
 
 use super::text::wide;
 
-/// The version, whatever a manifest says: "10.0.26100".
+/// Returns the version, independent of the manifest: "10.0.26100".
 pub fn version() -> Option<String> {
     let mut version =
         OSVERSIONINFOW { dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32, ..OSVERSIONINFOW::default() };
-    // SAFETY: the call fills the structure, whose size it was given.
+    // SAFETY: the call fills the structure, and was given its size.
     let is_known = unsafe { RtlGetVersion(&raw mut version) } == 0;
     is_known.then(|| format!("{}.{}.{}", version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber))
 }
 
-/// The version of Wine, where Windows is imitated by it: its ntdll exports wine_get_version.
+/// Returns the version of Wine, if Windows is imitated by it: its ntdll exports wine_get_version.
 pub fn wine_version() -> Option<String> {
     let library = wide("ntdll.dll");
     // SAFETY: the name ends in zero; every process has this library.

@@ -1,4 +1,4 @@
-//! Limits of what this process may use.
+//! Resource limits of this process: not available.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Fresh memory that two threads can talk over, on a node that is asked for.
+//! Fresh memory for two threads to communicate, on a requested node.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,19 +16,19 @@ use super::missing::unavailable;
 pub use crate::values::memory::{Available, LINE_BYTES, PageSize, Word};
 
 const PAGE_BYTES: usize = 4_096;
-/// Large pages need a right that users do not have, and are not asked for.
+/// Large pages need a right that users do not have, and are not requested.
 pub const HUGE_PAGES_CURE: Option<&str> = None;
 
-/// Memory of whole pages that is all zero; given back on drop.
+/// Zeroed memory of whole pages; freed on drop.
 #[derive(Debug)]
 pub struct Memory<W: Word = AtomicU64> {
     start: NonNull<W>,
     bytes: usize,
 }
 
-// SAFETY: the memory is only ever seen as atomics.
+// SAFETY: the memory is only accessed as atomics.
 unsafe impl<W: Word> Send for Memory<W> {}
-// SAFETY: the memory is only ever seen as atomics.
+// SAFETY: the memory is only accessed as atomics.
 unsafe impl<W: Word> Sync for Memory<W> {}
 
 impl<W: Word> Memory<W> {
@@ -38,12 +38,12 @@ impl<W: Word> Memory<W> {
         Ok(memory)
     }
 
-    /// The node of VirtualAllocExNuma is the preferred one, and where pages really are is not looked up yet: nothing here says that they are there.
+    /// Fails: the node of VirtualAllocExNuma is only preferred, and the real node of pages is not read yet.
     pub fn on_node(_: usize, _: u32) -> io::Result<Self> {
         Err(unavailable())
     }
 
-    /// Pages are small ones: large ones need a right that users do not have.
+    /// Allocates small pages: large ones need a right that users do not have.
     pub fn untouched(bytes: usize, node: Option<u32>, _: PageSize) -> io::Result<Self> {
         Self::allocated(bytes, node)
     }
@@ -51,7 +51,7 @@ impl<W: Word> Memory<W> {
     fn allocated(bytes: usize, node: Option<u32>) -> io::Result<Self> {
         let bytes = bytes.max(1).next_multiple_of(PAGE_BYTES);
         let (kind, address) = (MEM_COMMIT | MEM_RESERVE, ptr::null());
-        // SAFETY: new memory at an address of the kernel's choice; no other memory is affected.
+        // SAFETY: new memory at an address chosen by the kernel; no other memory is affected.
         let start = unsafe {
             match node {
                 None => VirtualAlloc(address, bytes, kind, PAGE_READWRITE),
@@ -82,7 +82,7 @@ impl<W: Word> Memory<W> {
     }
 
     pub fn words_mut(&mut self) -> &mut [u64] {
-        // SAFETY: as in `words`; borrowed exclusively, so that nobody sees the words as atomics meanwhile, and any bits are a number.
+        // SAFETY: as in `words`; borrowed exclusively, so the words are not accessed as atomics meanwhile, and any bits are a number.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<u64>()) }
     }
 
@@ -91,8 +91,8 @@ impl<W: Word> Memory<W> {
     }
 
     pub fn words(&self) -> &[W] {
-        // SAFETY: the whole memory, aligned to a page, zeroed by the kernel, alive as long as `self`, and never seen as anything but
-        // atomics of this one type.
+        // SAFETY: the whole memory, aligned to a page, zeroed by the kernel, alive as long as `self`, and only accessed as atomics of this
+        // one type.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes / size_of::<W>()) }
     }
 
@@ -115,7 +115,7 @@ impl<W: Word> Drop for Memory<W> {
 impl Available {
     pub fn now() -> Option<Self> {
         let mut status = MEMORYSTATUSEX { dwLength: size_of::<MEMORYSTATUSEX>() as u32, ..MEMORYSTATUSEX::default() };
-        // SAFETY: the kernel fills the structure, whose length it was given.
+        // SAFETY: the kernel fills the structure, and was given its length.
         let is_known = unsafe { GlobalMemoryStatusEx(&raw mut status) } != 0;
         is_known.then(|| Self { all_bytes: status.ullAvailPhys, ..Self::default() })
     }

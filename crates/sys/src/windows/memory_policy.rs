@@ -1,4 +1,4 @@
-//! Which nodes memory comes from: that of the thread that touches it first. Nothing that a command inherits changes that.
+//! Nodes that memory comes from: the node of the thread that touches it first. A command inherits no setting that changes this.
 
 use std::io;
 
@@ -38,8 +38,8 @@ impl Policy {
         self.check()
     }
 
-    /// The node that CreateProcess can be given (PROC_THREAD_ATTRIBUTE_PREFERRED_NODE) is documented as that of the process, not of its
-    /// memory alone, and of no descendant's.
+    /// Accepts only the local policy. The node that CreateProcess can be given (PROC_THREAD_ATTRIBUTE_PREFERRED_NODE) is documented as the
+    /// process's, not as its memory's alone, and its descendants do not inherit it.
     pub fn check(&self) -> io::Result<()> {
         match self.mode {
             Mode::Local => Ok(()),

@@ -1,4 +1,4 @@
-//! How what is missing is reported.
+//! Reports of unavailable functions.
 
 use std::io;
 
@@ -6,11 +6,11 @@ use corewise_machine::Gap;
 
 const WHY: &str = "not available on this system yet";
 
-/// A value that cannot be had.
+/// A value that cannot exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Never {}
 
-/// Public functions by what each answers, whatever it is given. To fill one, take its line out and write the function.
+/// Defines public functions with constant answers, whatever their arguments. To implement one, remove its line and write the function.
 macro_rules! answers {
     ($(fn $name:ident($($kind:ty),*) -> $answer:ty = $value:expr;)*) => {
         $(pub fn $name($(_: $kind),*) -> $answer {
@@ -21,17 +21,17 @@ macro_rules! answers {
 
 pub(super) use answers;
 
-/// The error of what is not available.
+/// Returns the error of an unavailable function.
 pub fn unavailable() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, WHY)
 }
 
-/// The same, instead of a result.
+/// Returns [`unavailable`] as a result.
 pub fn missing<T>() -> io::Result<T> {
     Err(unavailable())
 }
 
-/// The gap of what is not available.
+/// Returns the gap of an unavailable fact.
 pub fn gap<T>(what: &str) -> Result<T, Gap> {
     Err(Gap::new(what, WHY))
 }

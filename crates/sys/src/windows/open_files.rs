@@ -1,4 +1,4 @@
-//! How many files this process may have open: there is no limit to be raised.
+//! Limit of open files of this process: there is none to raise.
 
 use std::io;
 use std::process::Command;

@@ -1,8 +1,8 @@
-//! A process or a thread, opened by its number: both have numbers of one space. As long as it is open, no other can be given its number, so
-//! that who compares when it was made and then sets its mask does so to just this one.
+//! A process or a thread, opened by its number; both share one space of numbers. While it is open, its number cannot be reused, so a caller
+//! can check its creation time and then set the mask of the same one.
 //!
 //! A process of Windows has a mask that its threads and children inherit; a thread may have fewer cpus of its own. Setting the mask of a
-//! process takes those away, which [`Opened::restrict`] makes up for.
+//! process overrides those, which [`Opened::restrict`] restores.
 
 use std::io;
 
@@ -22,12 +22,11 @@ use super::snapshot;
 use super::thread::hundreds_of_ns;
 use crate::logical_processors::relations::GroupMask;
 
-/// Times count in milliseconds, from 1601 on.
+/// Units of 100 ns in a tick; ticks are milliseconds, since 1601.
 pub const HUNDREDS_OF_NS: u64 = 10_000;
-/// A process is in so many groups at most.
 const MOST_GROUPS: usize = 128;
 
-/// When something was made, and whether it has ended.
+/// Creation time of a process or thread, and true if it has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Birth {
     pub start_ticks: u64,
@@ -35,7 +34,7 @@ pub struct Birth {
 }
 
 impl Birth {
-    /// Of a process or thread by its number.
+    /// Reads it of a process or thread by its number.
     pub fn of(id: u32) -> io::Result<Self> {
         Opened::to_look(id)?.birth()
     }
@@ -49,12 +48,12 @@ pub enum Opened {
 }
 
 impl Opened {
-    /// Opens it to be looked at.
+    /// Opens it for reading.
     pub fn to_look(id: u32) -> io::Result<Self> {
         Self::with(id, PROCESS_QUERY_LIMITED_INFORMATION, THREAD_QUERY_INFORMATION)
     }
 
-    /// Opens it to be given other cpus.
+    /// Opens it to set its cpus.
     pub fn to_place(id: u32) -> io::Result<Self> {
         let process = PROCESS_QUERY_LIMITED_INFORMATION | PROCESS_SET_INFORMATION;
         Self::with(id, process, THREAD_QUERY_INFORMATION | THREAD_SET_INFORMATION)
@@ -63,7 +62,7 @@ impl Opened {
     fn with(id: u32, of_process: u32, of_thread: u32) -> io::Result<Self> {
         // SAFETY: a call without memory.
         match Handle::new(unsafe { OpenProcess(of_process, 0, id) }) {
-            // Numbers are rounded down to the next that may be a process's.
+            // Windows rounds numbers down to the next possible process number.
             // SAFETY: a call without memory.
             Ok(process) if unsafe { GetProcessId(process.raw()) } == id => Ok(Self::Process(process)),
             Ok(_) => Err(gone()),
@@ -73,7 +72,7 @@ impl Opened {
         }
     }
 
-    /// The process that it is, or belongs to.
+    /// Returns the process that it is, or belongs to.
     pub fn process(&self) -> u32 {
         match self {
             // SAFETY: a call without memory.
@@ -83,13 +82,13 @@ impl Opened {
         }
     }
 
-    /// When it was made, and whether it has ended.
+    /// Returns its creation time, and true if it has ended.
     pub fn birth(&self) -> io::Result<Birth> {
         let [created, ended, ..] = self.times()?;
         Ok(Birth { start_ticks: created / HUNDREDS_OF_NS, has_ended: ended != 0 })
     }
 
-    /// When it was made and when it ended, since 1601, and how long it was in the kernel and in programs; in units of 100 ns.
+    /// Returns creation and end since 1601, and time in the kernel and in user mode; in units of 100 ns.
     pub fn times(&self) -> io::Result<[u64; 4]> {
         let [mut created, mut ended, mut system, mut user] = [FILETIME::default(); 4];
         checked(match self {
@@ -105,7 +104,7 @@ impl Opened {
         Ok([created, ended, system, user].map(hundreds_of_ns))
     }
 
-    /// The cpus that it may use.
+    /// Returns the cpus that it may use.
     pub fn mask(&self) -> io::Result<CpuSet> {
         match self {
             Self::Process(process) => mask_of_process(process),
@@ -113,8 +112,8 @@ impl Opened {
         }
     }
 
-    /// Restricts it to cpus. A process keeps what it has of them in its processor group, a thread what it has of them in its process, as
-    /// kernels of other systems cut masks. Threads that have cpus of their own keep those of them that the process keeps.
+    /// Restricts it to cpus. A process keeps the part in its processor group, a thread the part in its process's mask, as kernels of other
+    /// systems cut masks. Threads with cpus of their own keep the part that the process keeps.
     pub fn restrict(&self, cpus: &CpuSet) -> io::Result<()> {
         match self {
             Self::Process(process) => restrict_process(process, cpus),
@@ -126,22 +125,22 @@ impl Opened {
     }
 }
 
-/// The error of a number that nothing has.
+/// Returns the error of a number that is not in use.
 pub fn gone() -> io::Error {
     io::Error::from_raw_os_error(ERROR_INVALID_PARAMETER as i32)
 }
 
-/// Whether an error of opening says that nothing has the number.
+/// Returns true if an error of opening means that the number is not in use.
 pub fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(ERROR_INVALID_PARAMETER as i32)
 }
 
-/// The same error about cpus must not look as if there were nothing.
+/// Replaces the same error about cpus, which must not look as if the process were gone.
 fn about_cpus(error: io::Error, cpus: &CpuSet) -> io::Error {
     if is_gone(&error) { io::Error::other(format!("Windows does not allow it cpus {cpus}")) } else { error }
 }
 
-/// The processor groups of a process.
+/// Returns the processor groups of a process.
 pub fn groups_of(process: &Handle) -> Vec<u16> {
     let mut groups = [0; MOST_GROUPS];
     let mut count = MOST_GROUPS as u16;
@@ -150,13 +149,13 @@ pub fn groups_of(process: &Handle) -> Vec<u16> {
     if is_known { groups[..usize::from(count).min(MOST_GROUPS)].to_vec() } else { vec![0] }
 }
 
-/// All cpus of groups.
+/// Returns all cpus of groups.
 pub fn all_of(groups: &[u16]) -> CpuSet {
     let whole: Vec<GroupMask> = groups.iter().map(|group| GroupMask { group: *group, bits: u64::MAX }).collect();
     NUMBERING.cpus(&whole).0
 }
 
-/// The mask of a process holds in its one group; one in several groups has none.
+/// Returns the mask of a process, which is valid in its one group; all cpus of its groups if it is in several.
 pub fn mask_of_process(process: &Handle) -> io::Result<CpuSet> {
     let (mut mask, mut of_system) = (0, 0);
     // SAFETY: the kernel fills both masks.
@@ -193,14 +192,14 @@ fn restrict_process(process: &Handle, cpus: &CpuSet) -> io::Result<()> {
     Ok(())
 }
 
-/// The threads of a process that have fewer cpus than it has, with those.
+/// Returns the threads of a process that have fewer cpus than it has, with their cpus.
 pub fn with_fewer_cpus(process: u32, cpus: &CpuSet) -> Vec<(u32, CpuSet)> {
     let threads = snapshot::threads().unwrap_or_default().into_iter().filter(|(owner, _)| *owner == process);
     let seen = threads.filter_map(|(_, thread)| Some((thread, Opened::to_look(thread).ok()?.mask().ok()?)));
     seen.filter(|(_, mask)| mask != cpus && mask.is_subset(cpus)).collect()
 }
 
-/// The cpus of a thread, which is in one group at a time.
+/// Returns the cpus of a thread, which is in one group at a time.
 pub fn mask_of_thread(thread: &Handle) -> io::Result<CpuSet> {
     let mut affinity = GROUP_AFFINITY::default();
     // SAFETY: the kernel fills the structure.
@@ -217,7 +216,7 @@ pub fn restrict_thread(thread: &Handle, cpus: &CpuSet) -> io::Result<()> {
         .map_err(|error| about_cpus(error, cpus))
 }
 
-/// The mask of a set whose active cpus are all in one group.
+/// Returns the mask of a set with all active cpus in one group.
 pub fn one_mask(cpus: &CpuSet) -> io::Result<GroupMask> {
     match masks(cpus).as_slice() {
         [mask] => Ok(*mask),

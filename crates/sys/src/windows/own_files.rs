@@ -1,4 +1,4 @@
-//! How this machine describes itself: by the buffers of two calls, and by what processor and system are called.
+//! The machine's description of itself: the buffers of two calls, and the names of processor and system.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use super::text::{from_wide, wide};
 use super::{cpuset, processors};
 use crate::values::own_files::{ABOUT_WINDOWS, CPU_SETS, LOGICAL_PROCESSORS};
 
-/// No files describe it.
+/// Root folder of a machine's files: there is none.
 pub const FOLDER: Option<&str> = None;
 
-/// What calls report, as a recording keeps it.
+/// Returns results of calls as a recording keeps them.
 pub fn text(path: &str) -> Option<String> {
     match path {
         LOGICAL_PROCESSORS => processors::all_relations().map(|bytes| hexadecimal(&bytes)),
@@ -24,7 +24,7 @@ pub fn text(path: &str) -> Option<String> {
     }
 }
 
-/// Two digits a byte, a line for every 32 bytes.
+/// Formats bytes as two digits each, a line for every 32 bytes.
 fn hexadecimal(bytes: &[u8]) -> String {
     let line = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
     bytes.chunks(32).map(line).collect()
@@ -55,7 +55,6 @@ fn about() -> String {
     text
 }
 
-/// A text of the registry.
 fn registry(key: &str, value: &str) -> Option<String> {
     let (key, value) = (wide(key), wide(value));
     let mut buffer = [0_u16; 256];
@@ -75,14 +74,13 @@ fn registry(key: &str, value: &str) -> Option<String> {
     (error == 0).then(|| from_wide(&buffer))
 }
 
-/// All memory.
 fn memory_bytes() -> Option<u64> {
     let mut status = MEMORYSTATUSEX { dwLength: size_of::<MEMORYSTATUSEX>() as u32, ..MEMORYSTATUSEX::default() };
-    // SAFETY: the kernel fills the structure, whose length it was given.
+    // SAFETY: the kernel fills the structure, and was given its length.
     (unsafe { GlobalMemoryStatusEx(&raw mut status) } != 0).then_some(status.ullTotalPhys)
 }
 
-/// What is free on each node, where the kernel says so.
+/// Returns the free memory of each node, if the kernel reports it.
 fn free_bytes() -> Vec<(u32, u64)> {
     let mut highest = 0;
     // SAFETY: the kernel fills the number.

@@ -26,11 +26,11 @@ impl Preferred {
 
     /// Makes a process prefer them.
     pub fn set(&self, process: &Handle) -> io::Result<()> {
-        // SAFETY: the kernel reads so many numbers, which outlive the call.
+        // SAFETY: the kernel reads `self.0.len()` numbers, which outlive the call.
         checked(unsafe { SetProcessDefaultCpuSets(process.raw(), self.0.as_ptr(), self.0.len() as u32) })
     }
 
-    /// The same by its number.
+    /// As [`Self::set`], by the process's number.
     pub fn set_by_number(&self, process: u32) -> io::Result<()> {
         // SAFETY: a call without memory.
         self.set(&Handle::new(unsafe { OpenProcess(PROCESS_SET_LIMITED_INFORMATION, 0, process) })?)

@@ -1,4 +1,4 @@
-//! Which process or thread is meant: its number, and when it was made.
+//! Identity of processes and threads: number and creation time.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,11 +21,11 @@ use super::thread::hundreds_of_ns;
 use super::users;
 pub use crate::values::process::{Process, Stat};
 
-/// A path has so many units at most, and a zero.
+/// Maximum length of a path in UTF-16 units, with its zero.
 const LONGEST_PATH: usize = 32_768;
 
 impl Stat {
-    /// Of a thread: what its process is called.
+    /// Reads the state; a thread has its process's name.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
         match Opened::to_look(id).and_then(|opened| stat(&opened)) {
             Err(error) if is_gone(&error) => Ok(None),
@@ -56,7 +56,7 @@ fn stat(opened: &Opened) -> io::Result<Stat> {
     })
 }
 
-/// The file that a process executes, with `/` between folders, so that patterns of rules need not write each `\` twice.
+/// Returns the file that a process executes, with `/` between folders, so that patterns of rules need not write each `\` twice.
 pub(super) fn executable(process: &Handle) -> io::Result<PathBuf> {
     let mut path = vec![0_u16; LONGEST_PATH];
     let mut length = path.len() as u32;
@@ -67,11 +67,11 @@ pub(super) fn executable(process: &Handle) -> io::Result<PathBuf> {
     Ok(from_wide(&path).replace('\\', "/").into())
 }
 
-/// The process that started one which was made then; 0 where it has ended: a number that another process has by now is that of a younger one.
+/// Returns the parent of a process started at `start_ticks`; 0 if the parent has ended: a process that reuses its number is younger.
 pub(super) fn parent_of(process: &Handle, start_ticks: u64) -> u32 {
     let mut basic = PROCESS_BASIC_INFORMATION::default();
     let mut length = 0;
-    // SAFETY: the kernel fills the structure of this class, whose size it is given.
+    // SAFETY: the kernel fills the structure of this class, and is given its size.
     let status = unsafe {
         NtQueryInformationProcess(
             process.raw(),
@@ -100,7 +100,7 @@ impl Process {
         !birth.has_ended && birth.start_ticks == self.start_ticks
     }
 
-    /// What is compared and what is changed is the same: it is open meanwhile.
+    /// Restricts it. It stays open from the check of its identity to the change, so both are of the same one.
     pub fn restrict(&self, cpus: &CpuSet) -> io::Result<CpuSet> {
         let opened = Opened::to_place(self.id)?;
         if !self.is_it(opened.birth()?) {
@@ -113,7 +113,7 @@ impl Process {
     }
 }
 
-/// The process of a thread, or that one itself.
+/// Returns the process of a thread; the number itself for a process.
 pub fn process_of(id: u32) -> io::Result<Option<u32>> {
     match Opened::to_look(id) {
         Err(error) if is_gone(&error) => Ok(None),
@@ -121,7 +121,7 @@ pub fn process_of(id: u32) -> io::Result<Option<u32>> {
     }
 }
 
-/// Now, as times of processes count.
+/// Returns the present time in the unit of processes' creation times.
 #[cfg_attr(not(feature = "changes"), allow(dead_code, reason = "a change says when it was made"))]
 pub fn ticks_since_boot() -> u64 {
     let mut now = FILETIME::default();
@@ -130,8 +130,8 @@ pub fn ticks_since_boot() -> u64 {
     hundreds_of_ns(now) / HUNDREDS_OF_NS
 }
 
-/// When the system began, as its clock was then: whoever sets the clock later moves both the time of the boot and the correction of it.
-/// SYSTEM_TIMEOFDAY_INFORMATION: BootTime, CurrentTime, TimeZoneBias, two numbers of 32 bits, BootTimeBias, SleepTimeBias.
+/// Identifies the boot by its start time on the clock of that time: setting the clock later moves both the time of the boot and its
+/// correction. SYSTEM_TIMEOFDAY_INFORMATION: BootTime, CurrentTime, TimeZoneBias, two numbers of 32 bits, BootTimeBias, SleepTimeBias.
 pub fn boot_id() -> io::Result<String> {
     let mut times = [0_u64; 6];
     let mut length = 0;
@@ -159,11 +159,11 @@ pub fn is_descendant_of(process: u32) -> bool {
     let processes = snapshot::processes().unwrap_or_default();
     let parent =
         |id: &u32| processes.iter().find(|entry| entry.id == *id).map(|entry| entry.parent).filter(|id| *id > 0);
-    // Numbers are given again, so that parents may make a circle.
+    // Numbers are reused, so parents may form a cycle.
     std::iter::successors(Some(std::process::id()), parent).skip(1).take(processes.len()).any(|id| id == process)
 }
 
-/// The user of this process, by the number that users have in it.
+/// Returns the user of this process, by the user's number in it.
 pub fn effective_user() -> u32 {
     users::own().map_or(0, users::number_of)
 }

@@ -1,4 +1,4 @@
-//! What happens to processes, as it happens.
+//! Events of processes as they happen: not available.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! All processes, and what is known of each.
+//! All processes, and facts about each.
 
 use std::io;
 use std::os::windows::ffi::OsStringExt as _;
@@ -13,18 +13,18 @@ use super::process::{self, Process};
 use super::{snapshot, task, users};
 pub use crate::values::processes::{Executable, Facts, Thread};
 
-/// A command line has at most 32,767 units; the structure that says where it is comes before it.
+/// Maximum size of a command line: at most 32,767 units, after the structure that points to it.
 const LONGEST_COMMAND_LINE_BYTES: usize = (32 << 10) * 2 + size_of::<UNICODE_STRING>();
 
 pub const HAVE_CONTROL_GROUPS: bool = false;
 
-/// The numbers of all processes.
+/// Returns the numbers of all processes.
 pub fn all() -> Vec<u32> {
     snapshot::processes().unwrap_or_default().into_iter().map(|entry| entry.id).collect()
 }
 
 impl Facts {
-    /// Of a process of another user nothing is known but to administrators: an error.
+    /// Reads the facts about a process. Fails for other users' processes, except for administrators.
     pub fn of(id: u32) -> io::Result<Option<Self>> {
         let opened = match Opened::to_look(id) {
             Err(error) if is_gone(&error) => return Ok(None),
@@ -48,7 +48,7 @@ fn facts(id: u32, birth: Birth, process: &Handle) -> io::Result<Facts> {
         name: name.unwrap_or_default(),
         executable: match executable {
             Ok(path) => Executable::File { path, device: 0, inode: 0 },
-            // Of System, which is the kernel's.
+            // The process System, which belongs to the kernel.
             Err(_) if id <= task::SYSTEM => Executable::Kernel,
             Err(error) => Executable::Unreadable(error.to_string()),
         },
@@ -63,7 +63,7 @@ fn facts(id: u32, birth: Birth, process: &Handle) -> io::Result<Facts> {
     })
 }
 
-/// The command line of a process, with its zero; nothing where this version does not report it.
+/// Returns the command line of a process, with its zero; `None` if this version does not report it.
 fn command_line(process: &Handle) -> Option<Vec<u16>> {
     let mut words = vec![0_u64; LONGEST_COMMAND_LINE_BYTES.div_ceil(8)];
     let mut length = 0;
@@ -86,14 +86,14 @@ fn command_line(process: &Handle) -> Option<Vec<u16>> {
     if place % 2 != 0 || place + usize::from(text.Length) > size_of_val(words.as_slice()) {
         return None;
     }
-    // SAFETY: the text lies within the words, as was just seen, and is aligned.
+    // SAFETY: the text lies within the words, as just checked, and is aligned.
     let units = unsafe { std::slice::from_raw_parts(text.Buffer, usize::from(text.Length) / 2) };
     Some(units.iter().copied().chain([0]).collect())
 }
 
-/// The words of a command line, as most programs read it.
+/// Splits a command line into arguments, as most programs do.
 fn words(line: &[u16]) -> Vec<String> {
-    // An empty line would become the name of this program.
+    // For an empty line the call would return the name of this program.
     if line.iter().all(|unit| *unit == 0) {
         return Vec::new();
     }
@@ -104,7 +104,7 @@ fn words(line: &[u16]) -> Vec<String> {
         return Vec::new();
     }
     let word = |index: usize| {
-        // SAFETY: the list has as many texts, and each ends with a zero.
+        // SAFETY: the list has `count` texts, and each ends with a zero.
         let units = unsafe {
             let text = *list.add(index);
             let length = (0..).take_while(|place| *text.add(*place) != 0).count();
@@ -113,12 +113,12 @@ fn words(line: &[u16]) -> Vec<String> {
         std::ffi::OsString::from_wide(units).to_string_lossy().into_owned()
     };
     let words = (0..usize::try_from(count).unwrap_or(0)).map(word).collect();
-    // SAFETY: the list was allocated by the call, and is not used any more.
+    // SAFETY: the list was allocated by the call, and is no longer used.
     unsafe { LocalFree(list.cast()) };
     words
 }
 
-/// The process itself: its threads have its mask, and those that have fewer cpus of their own keep them. Names of threads are not read.
+/// Returns the process itself: its threads have its mask, and those with fewer cpus of their own keep them. Names of threads are not read.
 pub fn threads(process: u32) -> Vec<Thread> {
     let seen = |id: u32| {
         let opened = Opened::to_look(id).ok()?;
@@ -129,12 +129,12 @@ pub fn threads(process: u32) -> Vec<Thread> {
     seen(process).into_iter().collect()
 }
 
-/// Whether a user is one of the system's services.
+/// Returns true if a user is one of the system's services.
 pub fn is_system_user(user: u32) -> bool {
     users::is_service(user)
 }
 
-/// The name of a user, by the number that users have in this process.
+/// Returns the name of a user, by the user's number in this process.
 pub fn user_name(user: u32) -> Option<String> {
     users::name_of(user)
 }

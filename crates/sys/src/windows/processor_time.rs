@@ -1,4 +1,4 @@
-//! What the cpus have spent their time on.
+//! Time spent per cpu: not available.
 
 use std::io;
 use std::path::Path;

@@ -13,25 +13,25 @@ use windows_sys::Win32::System::Threading::GetCurrentProcess;
 use crate::logical_processors::numbering::Numbering;
 use crate::logical_processors::relations::{GroupMask, relations};
 
-/// The largest cpu number that masks are made of: 128 groups.
+/// Largest cpu number in masks: 128 groups.
 const LARGEST_CPU: u32 = 8_191;
-/// A buffer that is too small is made larger so often: processors may be added meanwhile.
+/// Maximum attempts to enlarge a buffer that is too small: processors may be added meanwhile.
 const MOST_TRIES: usize = 4;
 
-/// How cpus are numbered, as it was when it was first asked for: groups stay as they are while the system runs.
+/// Numbering of cpus at the first use: groups stay as they are while the system runs.
 pub static NUMBERING: LazyLock<Numbering> = LazyLock::new(|| {
     let bytes = relation(RelationGroup).unwrap_or_default();
     Numbering::of(&relations(&bytes).0, LARGEST_CPU)
 });
 
-/// The masks of a set, one for each group that has cpus of it.
+/// Returns the masks of a set, one for each group that has cpus of it.
 pub fn masks(cpus: &CpuSet) -> Vec<GroupMask> {
     let masks =
         NUMBERING.groups.iter().zip(0..).map(|(group, number)| GroupMask { group: number, bits: group.mask(cpus) });
     masks.filter(|mask| mask.bits != 0).collect()
 }
 
-/// All relations, and the nodes again with all their groups, where this version has that.
+/// Returns all relations, and the nodes again with all their groups, if this version has them.
 pub fn all_relations() -> Option<Vec<u8>> {
     let mut bytes = relation(RelationAll)?;
     bytes.extend(relation(RelationNumaNodeEx).unwrap_or_default());
@@ -43,7 +43,7 @@ fn relation(relation: LOGICAL_PROCESSOR_RELATIONSHIP) -> Option<Vec<u8>> {
     filled(|buffer, length| unsafe { GetLogicalProcessorInformationEx(relation, buffer.cast(), length) })
 }
 
-/// The cpu sets, with those that are set apart for this process.
+/// Returns the cpu sets, including those reserved for this process.
 pub fn cpu_sets() -> Option<Vec<u8>> {
     // SAFETY: the kernel writes at most `length` bytes into the buffer, and says how many it needs.
     filled(|buffer, length| unsafe {
@@ -51,7 +51,7 @@ pub fn cpu_sets() -> Option<Vec<u8>> {
     })
 }
 
-/// A buffer of the length that a call asks for.
+/// Returns a buffer of the length that a call asks for.
 fn filled(call: impl Fn(*mut u64, *mut u32) -> i32) -> Option<Vec<u8>> {
     let mut words: Vec<u64> = Vec::new();
     for _ in 0..MOST_TRIES {

@@ -1,4 +1,4 @@
-//! Scheduling classes: before all others, and like all others.
+//! Scheduling classes: not available.
 
 use std::io;
 

@@ -1,9 +1,9 @@
-//! What a service reports to its service manager: not written yet.
+//! A service's reports to its service manager: not written yet.
 
 use std::ffi::OsStr;
 use std::io;
 
-/// Not available here.
+/// Fails: not available here.
 ///
 /// # Errors
 /// Always.
@@ -11,7 +11,8 @@ pub fn notify(_: &OsStr, _: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// How a command is started whenever this user logs on: for PowerShell, since the Task Scheduler takes the place of a service manager.
+/// Returns the PowerShell command that makes a command start at each logon of this user: the Task Scheduler takes the place of a service
+/// manager.
 pub fn at_logon(program: &str, arguments: &str) -> Option<String> {
     Some(format!(
         "Register-ScheduledTask corewise-keep -Trigger (New-ScheduledTaskTrigger -AtLogOn -User $env:USERNAME) -Action \
@@ -21,7 +22,7 @@ pub fn at_logon(program: &str, arguments: &str) -> Option<String> {
     ))
 }
 
-/// Not here.
+/// Always false here.
 pub fn logs_to_journal() -> bool {
     false
 }

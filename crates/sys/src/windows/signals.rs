@@ -1,5 +1,5 @@
-//! What a process hears: of a command that it waits for its end, while that gets the keys of the console itself; without one those keys, the
-//! end of the session, and what another corewise asks for.
+//! Signals of a process. With a command: the command's end, while the command gets the keys of the console itself. Without one: those keys,
+//! the end of the session, and requests of another corewise.
 
 use std::io;
 use std::ptr;
@@ -24,14 +24,14 @@ pub const RELOAD: i32 = 1;
 pub const INTERRUPT: i32 = 2;
 pub const STOP: i32 = 20;
 pub const TERMINATE: i32 = 15;
-/// A child has ended.
+/// Signal of a child's end.
 const CHILD: i32 = 17;
-/// Windows ends a process so long after its console was closed, or earlier where it has ended itself.
+/// Time after which Windows kills a process after its console was closed, unless it has ended itself.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The last key, or the end of the session, as a signal; 0 where there was none that was not taken.
+/// The last key, or the end of the session, as a signal; 0 if none is pending.
 static PRESSED: AtomicI32 = AtomicI32::new(0);
-/// It is set when there is something to be taken: [`PRESSED`], or else that somebody asks to read all again.
+/// Set when a signal is pending: [`PRESSED`], or else a request to read all again.
 static CALLED: OnceLock<Handle> = OnceLock::new();
 
 answers! {
@@ -44,20 +44,20 @@ answers! {
     fn stop_at_once() -> () = ();
 }
 
-/// Leaves keys of the console to the command from now on. Without it this program would end first, and the shell would not wait for the
+/// Leaves keys of the console to the command from now on. Otherwise this program would end first, and the shell would not wait for the
 /// command.
 pub(super) fn leave_to_the_command() -> io::Result<()> {
     static IS_LEFT: Mutex<bool> = Mutex::new(false);
     let mut is_left = IS_LEFT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if !*is_left {
-        // SAFETY: the handler touches no memory, and stays as long as the program.
+        // SAFETY: the handler touches no memory, and lives as long as the program.
         checked(unsafe { SetConsoleCtrlHandler(Some(is_dealt_with), TRUE) })?;
         *is_left = true;
     }
     Ok(())
 }
 
-/// Runs in a thread of its own, and the process ends when it returns from anything but a key.
+/// Handles a console event. It runs in a thread of its own, and the process ends when it returns from anything but a key.
 unsafe extern "system" fn is_dealt_with(what: u32) -> i32 {
     let is_key = [CTRL_C_EVENT, CTRL_BREAK_EVENT].contains(&what);
     PRESSED.store(if is_key { INTERRUPT } else { TERMINATE }, Ordering::SeqCst);
@@ -75,7 +75,7 @@ fn call(event: Option<&Handle>) {
     }
 }
 
-/// The event by which a process is called, in the session of its user.
+/// Returns the name of a process's event, in the session of its user.
 fn name_of_event(process: &Process) -> Vec<u16> {
     wide(&format!(r"Local\corewise-{}-{}", process.id, process.start_ticks))
 }
@@ -86,13 +86,13 @@ pub struct Held(());
 impl Held {
     pub fn new() -> io::Result<Self> {
         let name = name_of_event(&Process::this()?);
-        // SAFETY: the name ends with a zero; the event gets the access list that this user's objects have.
+        // SAFETY: the name ends with a zero; the event gets the default access list of this user's objects.
         let event = Handle::new(unsafe { CreateEventW(ptr::null(), FALSE, FALSE, name.as_ptr()) })?;
         CALLED.get_or_init(|| event);
         leave_to_the_command().map(|()| Self(()))
     }
 
-    /// Waits for the end of the command; where none was started, for keys, the end of the session, and to be called.
+    /// Waits for the end of the command; without a command, for keys, the end of the session, and requests.
     pub fn next(&self, timeout: Duration) -> Option<Signal> {
         let of_kernel = |number| Signal { number, sender: Sender::Kernel };
         if attended().is_some() {
@@ -116,7 +116,7 @@ impl Held {
     pub fn end(&self, _: i32) {}
 }
 
-/// Lets a process read all again; others are not sent to it.
+/// Makes a process read all again; other signals are not sent.
 pub fn send_to(process: &Process, signal: i32) {
     if signal == RELOAD {
         let name = name_of_event(process);

@@ -1,4 +1,4 @@
-//! Processes and threads as they are at one moment: CreateToolhelp32Snapshot.
+//! Processes and threads at one moment: CreateToolhelp32Snapshot.
 
 use std::io;
 
@@ -16,13 +16,13 @@ pub struct Entry {
     pub parent: u32,
 }
 
-/// All processes.
+/// Returns all processes.
 pub fn processes() -> io::Result<Vec<Entry>> {
     // SAFETY: a call without memory.
     let snapshot = Handle::new(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0) })?;
     let mut entry = PROCESSENTRY32W { dwSize: size_of::<PROCESSENTRY32W>() as u32, ..PROCESSENTRY32W::default() };
     let mut found = Vec::new();
-    // SAFETY: the calls fill the structure, whose size they were given.
+    // SAFETY: the calls fill the structure, and were given its size.
     let mut is_there = unsafe { Process32FirstW(snapshot.raw(), &raw mut entry) } != 0;
     while is_there {
         found.push(Entry { id: entry.th32ProcessID, parent: entry.th32ParentProcessID });
@@ -32,13 +32,13 @@ pub fn processes() -> io::Result<Vec<Entry>> {
     Ok(found)
 }
 
-/// All threads: the number of the process, and the thread's own.
+/// Returns all threads: the number of the process, and the thread's own.
 pub fn threads() -> io::Result<Vec<(u32, u32)>> {
     // SAFETY: a call without memory.
     let snapshot = Handle::new(unsafe { CreateToolhelp32Snapshot(TH32CS_SNAPTHREAD, 0) })?;
     let mut entry = THREADENTRY32 { dwSize: size_of::<THREADENTRY32>() as u32, ..THREADENTRY32::default() };
     let mut found = Vec::new();
-    // SAFETY: the calls fill the structure, whose size they were given.
+    // SAFETY: the calls fill the structure, and were given its size.
     let mut is_there = unsafe { Thread32First(snapshot.raw(), &raw mut entry) } != 0;
     while is_there {
         found.push((entry.th32OwnerProcessID, entry.th32ThreadID));
@@ -48,7 +48,7 @@ pub fn threads() -> io::Result<Vec<(u32, u32)>> {
     Ok(found)
 }
 
-/// Lets a process go on that was started suspended: its first and only thread.
+/// Resumes a process that was started suspended: its first and only thread.
 pub fn resume(process: u32) -> io::Result<()> {
     let mut threads = threads()?;
     threads.retain(|(owner, _)| *owner == process);

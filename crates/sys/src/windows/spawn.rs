@@ -1,4 +1,4 @@
-//! Starting a command: instead of this program, or as a child that is waited for. The mask is in force before its first instruction.
+//! Starting a command: instead of this program, or as a child. The mask is in force before its first instruction.
 
 use std::collections::HashSet;
 use std::io;
@@ -20,15 +20,15 @@ use super::{affinity, signals, snapshot, throttling};
 pub use crate::values::signals::StateChange;
 pub use crate::values::spawn::{Effect, Manner};
 
-/// So often new processes of a command are looked for that are to prefer cpus, too.
+/// Interval of searching for new processes of a command that prefers cpus.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What becomes of cpus that a command is to prefer.
+/// Returns the effect of preferred cpus for a command.
 pub fn effect_of_preferred() -> Effect {
     but_for_wine("cpu sets")
 }
 
-/// What becomes of asking that a command is not slowed down to save power.
+/// Returns the effect of requesting that a command is not slowed down to save power.
 pub fn effect_of_full_speed() -> Effect {
     but_for_wine("the setting of power throttling")
 }
@@ -38,13 +38,14 @@ fn but_for_wine(what: &str) -> Effect {
     wine_version().map_or(Effect::InForce, nothing)
 }
 
-/// Runs a command in the place of this program: Windows cannot replace a program, so this one waits and ends with the same status. Keys of
-/// the console are the command's, which gets them itself. If this program is killed, the command ends too.
+/// Runs a command in place of this program. Windows cannot replace a program, so this one waits and ends with the same status. The command
+/// gets keys of the console itself. If this program is killed, the command ends too.
 pub fn replace(command: &mut Command) -> io::Error {
     replace_in(command, Manner::default())
 }
 
-/// The same in a manner. What the command starts does not inherit preferred cpus: it is found by looking, and prefers them from then on.
+/// As [`replace`], with options. Processes that the command starts do not inherit preferred cpus: they are found by polling, and prefer
+/// them from then on.
 pub fn replace_in(command: &mut Command, manner: Manner<'_>) -> io::Error {
     match run(command, manner) {
         Ok(status) => std::process::exit(status),
@@ -63,25 +64,25 @@ fn run(command: &mut Command, manner: Manner<'_>) -> io::Result<i32> {
         attend(&child, &job, preferred);
     }
     let status = child.wait()?;
-    // Those that it has left behind go on.
+    // Processes that it has left behind continue.
     job.let_go();
     Ok(status.code().unwrap_or(1))
 }
 
-/// Places what a command starts, until it ends.
+/// Places the processes that a command starts, until it ends.
 fn attend(child: &Child, job: &Job, preferred: &Preferred) {
     let mut known = HashSet::from([child.id()]);
     while !Handle::of(child).has_ended(LOOK) {
         let processes = job.numbers();
         for process in processes.iter().filter(|process| !known.contains(process)) {
-            // One that has ended meanwhile, or that this user may not place, runs where it likes.
+            // Fails harmlessly for a process that has ended meanwhile, or that this user may not place.
             let _ = preferred.set_by_number(*process);
         }
         known = processes.into_iter().collect();
     }
 }
 
-/// How a command is started: on cpus of one group, those that it prefers, and whether it is never slowed down to save power.
+/// Options of starting a command: cpus of one group, preferred cpus, and never slowed down to save power.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Start<'a> {
     pub cpus: Option<&'a CpuSet>,
@@ -89,7 +90,7 @@ pub(super) struct Start<'a> {
     pub at_full_speed: bool,
 }
 
-/// Starts a command in a job; all holds before its first instruction.
+/// Starts a command in a job; all options hold before its first instruction.
 pub(super) fn start_in(command: &mut Command, job: &Job, start: Start<'_>) -> io::Result<Child> {
     let mut child = command.creation_flags(CREATE_SUSPENDED).spawn()?;
     let process = Handle::of(&child);
@@ -118,7 +119,7 @@ pub fn start(command: &mut Command, _: &Held) -> io::Result<u32> {
     Ok(id)
 }
 
-/// The end of the command, once; those that it has left behind go on.
+/// Returns the end of the command, once; processes that it has left behind continue.
 pub fn change_of(child: u32) -> Option<StateChange> {
     let mut attended = attended();
     let (command, job) = attended.as_mut().filter(|(command, _)| command.id() == child)?;

@@ -1,10 +1,10 @@
-//! The processes that descend from one, and their threads, as a snapshot of all shows them.
+//! Descendants of a process, and their threads, from a snapshot of all.
 
 use super::opened::Birth;
 use super::{process, snapshot};
 pub use crate::values::task::{Others, Process};
 
-/// The number of the kernel's own process; that of none below it is a program's.
+/// Number of the kernel's own process; programs have larger ones.
 pub(super) const SYSTEM: u32 = 4;
 
 pub fn children(parent: u32) -> Vec<u32> {
@@ -12,12 +12,12 @@ pub fn children(parent: u32) -> Vec<u32> {
     processes.iter().filter(|entry| entry.parent == parent && is_born_of(entry)).map(|entry| entry.id).collect()
 }
 
-/// When a process was made; nothing where there is none, or it may not be looked at.
+/// Returns the creation time of a process; `None` if there is none, or it may not be read.
 fn start_ticks_of(id: u32) -> Option<u64> {
     Birth::of(id).ok().map(|birth| birth.start_ticks)
 }
 
-/// A parent's number may have been given again: a child is younger than its parent.
+/// Returns true if the parent is real: its number may have been reused, and a child is younger than its parent.
 fn is_born_of(entry: &snapshot::Entry) -> bool {
     start_ticks_of(entry.id).zip(start_ticks_of(entry.parent)).is_some_and(|(child, parent)| child >= parent)
 }
@@ -46,17 +46,17 @@ pub fn threads(process: u32) -> Vec<u32> {
     threads.into_iter().filter(|(owner, _)| *owner == process).map(|(_, thread)| thread).collect()
 }
 
-/// The process itself: its threads have their cpus from it, whichever of them started them.
+/// Returns the process itself: its threads inherit its cpus, whichever of them started them.
 pub fn inheriting(process: u32) -> Vec<u32> {
     vec![process]
 }
 
-/// How many threads a process has; nothing where it has ended.
+/// Returns the number of threads of a process; `None` if it has ended.
 pub fn thread_count(process: u32) -> Option<usize> {
     Some(threads(process).len()).filter(|count| *count > 0)
 }
 
-/// Whether it has ended: threads that are started have their cpus from the process.
+/// Returns true if it has ended: new threads get their cpus from the process.
 pub fn has_other_than(process: u32, _: usize) -> bool {
     !Birth::of(process).is_ok_and(|birth| !birth.has_ended)
 }
@@ -66,12 +66,12 @@ pub fn thread(_: u32, thread: u32) -> Option<process::Process> {
     Some(process::Process { id: thread, start_ticks: birth.start_ticks })
 }
 
-/// Names of threads are not read yet: each has none.
+/// Returns an empty name: names of threads are not read yet.
 pub fn name(_: u32, _: u32) -> Option<String> {
     Some(String::new())
 }
 
-/// No number here changes with each process that is started.
+/// Returns `None`: no number here changes with each new process.
 pub fn newest() -> Option<u32> {
     None
 }

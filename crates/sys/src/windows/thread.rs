@@ -1,4 +1,4 @@
-//! What the operating system has counted for the calling thread and for this process.
+//! The operating system's counts for the calling thread and for this process.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub use crate::values::thread::{Glance, Switches};
 
 pub const IS_ACCOUNTED: bool = false;
 
-/// A thread's counters at one moment. The kernel counts in its ticks of 1 to 16 ms, and switches not at all.
+/// A thread's counters at one moment. The kernel counts in its ticks of 1 to 16 ms, and does not count switches.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadMoment {
     at: Instant,
@@ -25,7 +25,7 @@ pub struct ThreadMoment {
 
 impl ThreadMoment {
     pub fn now() -> io::Result<Self> {
-        // SAFETY: it returns a constant that stands for the calling thread, and needs no closing.
+        // SAFETY: it returns a constant for the calling thread, which needs no closing.
         let thread = unsafe { GetCurrentThread() };
         let times = |created: *mut _, ended: *mut _, system: *mut _, user: *mut _| {
             // SAFETY: the kernel fills the four times.
@@ -62,7 +62,7 @@ impl Switches {
     }
 }
 
-/// System and user time of a call that fills four times.
+/// Returns the system and user time of a call that fills four times.
 pub(super) fn used(
     times: impl Fn(*mut FILETIME, *mut FILETIME, *mut FILETIME, *mut FILETIME) -> i32,
 ) -> io::Result<(Duration, Duration)> {
@@ -72,7 +72,7 @@ pub(super) fn used(
     Ok((duration(filled[2]), duration(filled[3])))
 }
 
-/// A time in units of 100 ns.
+/// Converts a time to units of 100 ns.
 pub(super) fn hundreds_of_ns(time: FILETIME) -> u64 {
     u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)
 }
@@ -86,7 +86,7 @@ pub fn own_number() -> u32 {
     unsafe { GetCurrentThreadId() }
 }
 
-/// Nothing asks the kernel for it: a call that does next to nothing is one that Windows answers without the kernel.
+/// Returns 0. The cheapest call on Windows does not enter the kernel.
 pub fn parent_number() -> u32 {
     0
 }
@@ -107,7 +107,7 @@ pub fn monotonic_ns() -> u64 {
 }
 
 pub fn process_cpu_time() -> io::Result<Duration> {
-    // SAFETY: it returns a constant that stands for this process, and needs no closing.
+    // SAFETY: it returns a constant for this process, which needs no closing.
     let process = unsafe { GetCurrentProcess() };
     let times = |created: *mut _, ended: *mut _, system: *mut _, user: *mut _| {
         // SAFETY: the kernel fills the four times.

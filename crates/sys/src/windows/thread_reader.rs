@@ -1,4 +1,4 @@
-//! The threads of a process, read again and again.
+//! The threads of a process, read repeatedly: not available.
 
 use std::path::Path;
 

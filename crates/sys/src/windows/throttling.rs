@@ -1,4 +1,4 @@
-//! Power throttling: Windows may run a process on slower cores, or at a lower clock rate, that it takes for background work (EcoQoS).
+//! Power throttling: Windows may run a process that it takes for background work on slower cores, or at a lower clock rate (EcoQoS).
 
 use std::io;
 
@@ -9,14 +9,14 @@ use windows_sys::Win32::System::Threading::{
 
 use super::handle::{Handle, checked};
 
-/// Takes the decision out of the system's hands: a process is not throttled, whatever it seems to do.
+/// Turns throttling off for a process, regardless of the system's own assessment.
 pub fn turn_off(process: &Handle) -> io::Result<()> {
     let state = PROCESS_POWER_THROTTLING_STATE {
         Version: PROCESS_POWER_THROTTLING_CURRENT_VERSION,
         ControlMask: PROCESS_POWER_THROTTLING_EXECUTION_SPEED,
         StateMask: 0,
     };
-    // SAFETY: the kernel reads the structure, whose size it is given.
+    // SAFETY: the kernel reads the structure, and is given its size.
     checked(unsafe {
         SetProcessInformation(
             process.raw(),

@@ -1,4 +1,4 @@
-//! Whether the kernel lets this process read the TSC, and believes it itself: the processor's word is enough.
+//! Check of the TSC: the processor's flag is enough on Windows.
 
 pub fn tsc_is_trusted() -> bool {
     true

@@ -1,4 +1,4 @@
-//! Users: security identifiers, their names, and whose a process is.
+//! Users: security identifiers, their names, and the owners of processes.
 
 use std::io;
 use std::ptr;
@@ -12,27 +12,27 @@ use super::handle::{Handle, checked};
 use super::text::from_wide;
 use crate::access_list::Sid;
 
-/// The user of this process; nobody where Windows does not say.
+/// The user of this process; `None` if Windows does not report it.
 static OWN: LazyLock<Option<Sid>> = LazyLock::new(|| {
-    // SAFETY: it returns a constant that stands for this process, and needs no closing.
+    // SAFETY: it returns a constant for this process, which needs no closing.
     of_process(&Handle::constant(unsafe { GetCurrentProcess() })).ok()
 });
 
-/// Users have no numbers here: each gets one when it is first seen.
+/// Numbers of users: Windows has none, so each user gets one when it is first seen.
 static NUMBERED: Mutex<Vec<Sid>> = Mutex::new(Vec::new());
 
-/// The user of this process.
+/// Returns the user of this process.
 pub fn own() -> io::Result<&'static Sid> {
     OWN.as_ref().ok_or_else(|| io::Error::other("Windows does not say which user this is"))
 }
 
-/// The user whose rights a process has, which is open to be looked at.
+/// Returns the effective user of a process; the handle must allow reading.
 pub fn of_process(process: &Handle) -> io::Result<Sid> {
     let mut token: HANDLE = ptr::null_mut();
     // SAFETY: the kernel fills the handle.
     checked(unsafe { OpenProcessToken(process.raw(), TOKEN_QUERY, &raw mut token) })?;
     let token = Handle::new(token)?;
-    // Aligned as the structure, which the identifier follows.
+    // Aligned as the structure, after which the identifier is placed.
     let mut words = [0_u64; 32];
     let mut length = 0;
     // SAFETY: the kernel writes at most as many bytes as the words have.
@@ -51,7 +51,7 @@ pub fn of_process(process: &Handle) -> io::Result<Sid> {
     Sid::at(&bytes, place).ok_or_else(|| io::Error::other("the user of the process cannot be read"))
 }
 
-/// The number of a user in this process.
+/// Returns the number of a user in this process.
 pub fn number_of(user: &Sid) -> u32 {
     let mut known = NUMBERED.lock().unwrap_or_else(PoisonError::into_inner);
     let place = known.iter().position(|other| other == user).unwrap_or_else(|| {
@@ -61,18 +61,18 @@ pub fn number_of(user: &Sid) -> u32 {
     place as u32
 }
 
-/// Whether a user by that number is one of the system's services.
+/// Returns true if the user with that number is one of the system's services.
 pub fn is_service(number: u32) -> bool {
     NUMBERED.lock().unwrap_or_else(PoisonError::into_inner).get(number as usize).is_some_and(Sid::is_service)
 }
 
-/// The name of a user by that number: the account's, without its domain; the identifier where it has none.
+/// Returns the name of the user with that number: the account's, without its domain; the identifier if it has none.
 pub fn name_of(number: u32) -> Option<String> {
     let known = NUMBERED.lock().unwrap_or_else(PoisonError::into_inner).get(number as usize).cloned()?;
     Some(name(&known))
 }
 
-/// The name of a user or group, without its domain.
+/// Returns the name of a user or group, without its domain.
 pub fn name(user: &Sid) -> String {
     let bytes = user.bytes();
     let (mut name, mut domain) = ([0_u16; 257], [0_u16; 257]);

@@ -25,10 +25,10 @@ pub const CHECKS: [Check; 10] = [
     ("rules that somebody else may write are refused", writable),
 ];
 
-/// So long it is waited for what has to come: a program of Wine starts in less than a second, and `keep run` looks once a second.
+/// Maximum wait for expected output: a program of Wine starts in less than a second, and `keep run` looks once a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program of Wine that runs, with the lines that it prints.
+/// A running program of Wine, with the lines that it prints.
 struct Running {
     child: Child,
     input: Option<ChildStdin>,
@@ -51,7 +51,7 @@ impl Running {
         Ok(Self { child, input, lines })
     }
 
-    /// Waits for a line that contains a text; that line.
+    /// Waits for a line that contains a text, and returns it.
     fn expect(&self, text: &str) -> Result<String> {
         let deadline = Instant::now() + PATIENCE;
         let mut before = Vec::new();
@@ -70,7 +70,7 @@ impl Running {
         Ok(writeln!(input, "{line}")?)
     }
 
-    /// Sends a signal of this system; Wine makes Ctrl-C of INT, and the kernel ends it with KILL.
+    /// Sends a signal of this system; Wine turns INT into Ctrl-C, and the kernel ends it with KILL.
     fn signal(&self, name: &str) -> Result<()> {
         let is_sent = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status()?.success();
         ensure!(is_sent, "no signal {name} could be sent");
@@ -96,7 +96,7 @@ impl Drop for Running {
     }
 }
 
-/// The test program, in a copy of its own for each name; rules match that.
+/// The test program, in a copy of its own for each name, so that rules can match it.
 struct Lives {
     running: Running,
     number: String,
@@ -122,7 +122,7 @@ impl Lives {
     }
 }
 
-/// The mask of all cpus.
+/// Returns the mask of all cpus.
 fn all() -> u64 {
     let count = thread::available_parallelism().map_or(1, usize::from);
     u64::MAX >> (64 - count.clamp(1, 64))
@@ -148,7 +148,7 @@ fn set_from_outside(wine: &Wine, number: &str, mask: &str) -> Result<()> {
     said.expect(0, &[])
 }
 
-/// Rules in the user's usual file, and a keeper that has read them.
+/// Writes rules to the user's usual file, and starts a keeper with them.
 fn keeper(wine: &Wine, rules: &str) -> Result<Running> {
     fs::write(rules_file(wine)?, rules)?;
     let keeper = Running::start(wine.corewise(&["keep", "run"]))?;
@@ -174,7 +174,7 @@ fn stop(mut keeper: Running) -> Result<()> {
     keeper.end()
 }
 
-/// Asks until it is said, since the keeper looks once a second.
+/// Repeats a command until its output contains a text, since the keeper looks once a second.
 fn says_in_time(wine: &Wine, words: &[&str], part: &str) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -202,7 +202,7 @@ fn placed_by_hand(wine: &Wine) -> Result<()> {
     wine.says(&["run", "--on", "60", "--pid", &lives.number])?.expect(3, &["60"])
 }
 
-/// The metric is the same everywhere; that it is placed and given back is what counts.
+/// Checks that a process is placed and restored; the metric is the same everywhere.
 fn tried(wine: &Wine) -> Result<()> {
     let mut lives = Lives::start(wine, "tried.exe")?;
     lives.running.say("busy")?;
@@ -229,7 +229,7 @@ fn held(wine: &Wine) -> Result<()> {
     later.has("masks 2 2")?;
     says_in_time(wine, &["keep"], "2 processes held")?;
     wine.says(&["keep", "plan"])?.expect(0, &["held.exe"])?;
-    // One that is asked for in vain is none of its business.
+    // A process that the rule does not match is left alone.
     set_from_outside(wine, &other.number, "1")?;
     other.has("masks 1 1")?;
     stop(keeper)?;
@@ -246,7 +246,7 @@ fn stays_inside(wine: &Wine) -> Result<()> {
     lives.has("masks 1 1")?;
     says_in_time(wine, &["keep", "why", &lives.number], "of their own inside")?;
     stop(keeper)?;
-    // It still has what it chose: any other mask would be printed before this one.
+    // It still has its own choice: any other mask would be printed before this one.
     lives.running.say("own 2")?;
     let line = lives.running.expect("masks")?;
     ensure!(line == "masks 2 2", "it had {line} in between");
@@ -327,7 +327,7 @@ fn unit_of_nothing(wine: &Wine) -> Result<()> {
     wine.says(&["keep", "plan"])?.expect(0, &[nothing, "No process matches"])
 }
 
-/// Wine makes an access list of this system's rights.
+/// Checks permissions: Wine derives an access list from this system's.
 fn writable(wine: &Wine) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let file = rules_file(wine)?;

@@ -10,10 +10,10 @@ use crate::programs::{self, How};
 use crate::setup::{WINDOWS, WINE};
 use crate::summary::Summary;
 
-/// The crates whose tests meet the system; `machine` and `model` are the same everywhere, and `model` is tested for minutes.
+/// The crates with tests that depend on the system; `machine` and `model` are the same everywhere, and testing `model` takes minutes.
 const PACKAGES: [&str; 6] =
     ["corewise", "corewise-keep", "corewise-lab", "corewise-store", "corewise-sys", "corewise-work"];
-/// Tests that are not run, by parts of their names, and why.
+/// Tests that are not run, by parts of their names, with the reason.
 const LEFT_OUT: [(&str, &[&str]); 6] = [
     (
         "it is about files, links, pipes and programs as Unix has them",

@@ -1,4 +1,4 @@
-//! From the bytes of a tracepoint's record to an event, by the names of its fields.
+//! Decodes a tracepoint's record into an event, by the names of its fields.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ struct Known {
     /// "irq/irq_handler_entry".
     path: &'static str,
     interest: Interest,
-    /// The fields that are read, in the order in which [`Kind`] expects them.
+    /// The fields to read, in the order in which [`Kind`] expects them.
     fields: &'static [&'static str],
     kind: Kind,
 }
 
-/// What a record becomes.
+/// Kind of event that a record becomes.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Enter(Of),
@@ -39,12 +39,12 @@ enum Kind {
     AffinityAsked,
 }
 
-/// Whose handler it is.
+/// The source of a handler's interrupt.
 #[derive(Clone, Copy, Debug)]
 enum Of {
-    /// The first field says which.
+    /// Given by the first field.
     Device,
-    /// The first field says which.
+    /// Given by the first field.
     Soft,
     Always(Source),
 }
@@ -53,7 +53,7 @@ const fn known(path: &'static str, interest: Interest, fields: &'static [&'stati
     Known { path, interest, fields, kind }
 }
 
-/// A vector of x86 and its two tracepoints, which have no field that matters.
+/// Defines a tracepoint of an x86 vector, which has no field of interest.
 const fn vector(path: &'static str, kind: Kind) -> Known {
     known(path, Interest::Interrupts, &[], kind)
 }
@@ -61,8 +61,8 @@ const fn vector(path: &'static str, kind: Kind) -> Known {
 use Kind::{Enter, Exit};
 use Of::Always;
 
-/// All of them. The irq_vectors are x86's; where others lack them, devices' and processors' interrupts say the same.
-/// irq_work has no exit here: the kernel forbids perf to sample it, since the sample would raise another.
+/// All of them. The irq_vectors are x86's; on other architectures, devices' and processors' interrupts cover the same. irq_work has no exit
+/// here: the kernel forbids perf to sample it, since the sample would raise another.
 const KNOWN: &[Known] = &[
     known("irq/irq_handler_entry", Interest::Interrupts, &["irq"], Enter(Of::Device)),
     known("irq/irq_handler_exit", Interest::Interrupts, &["irq"], Exit(Of::Device)),
@@ -109,10 +109,10 @@ const KNOWN: &[Known] = &[
     known("syscalls/sys_enter_sched_setaffinity", Interest::Affinities, &["pid"], Kind::AffinityAsked),
 ];
 
-/// Their tracepoints have addresses of functions, which have names.
+/// Interests in tracepoints with addresses of functions, which are resolved to names.
 const NAMED: [Interest; 3] = [Interest::Interrupts, Interest::Functions, Interest::Senders];
 
-/// Which of several tracepoints stand in for each other: an interest is served where one of each group is there.
+/// Groups of interchangeable tracepoints: an interest is served if one of each of its groups exists.
 const NEEDED: [(Interest, &str); 8] = [
     (Interest::Interrupts, "irq/irq_handler_entry"),
     (Interest::Switches, "sched/sched_switch"),
@@ -124,7 +124,7 @@ const NEEDED: [(Interest, &str); 8] = [
     (Interest::Affinities, "syscalls/sys_enter_sched_setaffinity"),
 ];
 
-/// The tracepoints of this kernel that serve some interests, and how to read their records.
+/// The tracepoints of this kernel that serve some interests, and the layout of their records.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     decoders: BTreeMap<u16, Decoder>,
@@ -141,7 +141,7 @@ struct Decoder {
 }
 
 impl Catalogue {
-    /// Reads the formats of all tracepoints that serve the interests; what this kernel lacks is a gap.
+    /// Reads the formats of all tracepoints that serve the interests; a missing one is a gap.
     pub fn read(tracefs: &Tracefs, interests: &[Interest]) -> (Self, Vec<Gap>) {
         let format = |path: &str| tracefs.read(&format!("events/{path}/format")).ok();
         // Some hundred thousand names, which take 8 MB.
@@ -150,7 +150,7 @@ impl Catalogue {
         Self::of(format, symbols, interests)
     }
 
-    /// A catalogue of formats that are given as texts.
+    /// Builds a catalogue from formats given as texts.
     pub(super) fn of(
         format: impl Fn(&str) -> Option<String>,
         symbols: Symbols,
@@ -160,7 +160,7 @@ impl Catalogue {
         for known in KNOWN.iter().filter(|known| interests.contains(&known.interest)) {
             let Some(format) = format(known.path).and_then(|text| Format::parse(&text)) else { continue };
             let slots: Vec<Slot> = known.fields.iter().filter_map(|name| format.slot(name)).collect();
-            // A field that this kernel's tracepoint lacks would make nonsense of the others.
+            // Without one of the fields the others would be misread.
             if slots.len() == known.fields.len() {
                 catalogue.current = catalogue.current.or(format.slot("common_pid"));
                 let decoder = Decoder { path: known.path, interest: known.interest, kind: known.kind, slots };
@@ -179,13 +179,13 @@ impl Catalogue {
             .collect()
     }
 
-    /// The tracepoints that serve an interest: number and path.
+    /// Returns the tracepoints that serve an interest: number and path.
     pub fn tracepoints(&self, interests: &[Interest]) -> Vec<(u16, &'static str)> {
         let wanted = self.decoders.iter().filter(|(_, decoder)| interests.contains(&decoder.interest));
         wanted.map(|(id, decoder)| (*id, decoder.path)).collect()
     }
 
-    /// The task that was current, and what a record says; nothing for records that are not understood.
+    /// Decodes a record into the current task and the event; `None` for unknown records.
     pub fn decode(&self, record: &[u8]) -> Option<(u32, What)> {
         let id = u16::from_le_bytes([*record.first()?, *record.get(1)?]);
         let decoder = self.decoders.get(&id)?;
@@ -226,13 +226,13 @@ impl Decoder {
     }
 }
 
-/// Whether the state that sched_switch tells of the task that goes is "running": no bit below TASK_REPORT_MAX, whose own bit
-/// says that it was preempted (include/trace/events/sched.h).
+/// Returns true if sched_switch reports the leaving task as running: no bit below TASK_REPORT_MAX is set; that bit itself means that it was
+/// preempted (include/trace/events/sched.h).
 const fn is_runnable(state: u64) -> bool {
     state & 0xff == 0
 }
 
-/// A bitmap of the kernel, in words of the machine's length, the lowest first.
+/// Decodes a kernel bitmap, in words of the machine's length, the lowest first.
 fn cpus(bitmap: &[u8]) -> CpuSet {
     let bits = |(at, byte): (usize, &u8)| {
         let byte = *byte;

@@ -1,25 +1,24 @@
-//! A tracepoint's own description of its records: which fields, where, how long.
+//! A tracepoint's own description of its records: fields, offsets, sizes.
 
 /// One tracepoint as its `format` file describes it (Documentation/trace/events.rst, "Event formats").
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// The number under which perf and ftrace know it.
+    /// Its number in perf and ftrace.
     pub id: u16,
     fields: Vec<Field>,
 }
 
-/// A field of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Field {
     name: String,
     offset: usize,
     size: usize,
     is_signed: bool,
-    /// The field holds where the data are: their offset and length.
+    /// True if the field holds the offset and length of its data.
     is_located: bool,
 }
 
-/// Where a field is, once its name was looked up.
+/// Position of a field in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     offset: usize,
@@ -29,13 +28,13 @@ pub struct Slot {
 }
 
 impl Format {
-    /// Reads a `format` file; nothing where it has no number.
+    /// Parses a `format` file; `None` if it has no number.
     pub fn parse(text: &str) -> Option<Self> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
         Some(Self { id, fields: text.lines().filter_map(parse_field).collect() })
     }
 
-    /// Where a field is; nothing where this kernel's tracepoint has none of that name.
+    /// Returns the position of a field; `None` if this kernel's tracepoint has none of that name.
     pub fn slot(&self, name: &str) -> Option<Slot> {
         let field = self.fields.iter().find(|field| field.name == name)?;
         let Field { offset, size, is_signed, is_located, .. } = *field;
@@ -43,7 +42,7 @@ impl Format {
     }
 }
 
-/// "field:__data_loc char[] name; offset:12; size:4; signed:0;"
+/// Parses a line such as "field:__data_loc char[] name; offset:12; size:4; signed:0;".
 fn parse_field(line: &str) -> Option<Field> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';');
     let declaration = parts.next()?.trim();
@@ -51,7 +50,7 @@ fn parse_field(line: &str) -> Option<Field> {
         |part: Option<&str>, name: &str| part?.trim().strip_prefix(name)?.strip_prefix(':')?.parse::<usize>().ok();
     let offset = value(parts.next(), "offset")?;
     let size = value(parts.next(), "size")?;
-    // Kernels before 2.6.30 say nothing of signs.
+    // Kernels before 2.6.30 do not report signs.
     let is_signed = value(parts.next(), "signed").unwrap_or(0) == 1;
     let last = declaration.rsplit(|c: char| c.is_whitespace() || c == '*').next()?;
     let name = last.split('[').next()?.to_owned();
@@ -60,7 +59,7 @@ fn parse_field(line: &str) -> Option<Field> {
 }
 
 impl Slot {
-    /// The field as a number; 0 where the record is too short for it. Negative ones keep their bits.
+    /// Reads the field as a number; 0 if the record is too short for it. Negative numbers keep their bits.
     pub fn number(self, record: &[u8]) -> u64 {
         let Some(bytes) = self.bytes(record).filter(|bytes| bytes.len() <= 8) else { return 0 };
         let mut whole = [0_u8; 8];
@@ -73,20 +72,20 @@ impl Slot {
         }
     }
 
-    /// The field as the number of a task; those below zero are none.
+    /// Reads the field as the number of a task; 0 for numbers below zero.
     pub fn task(self, record: &[u8]) -> u32 {
         u32::try_from(self.number(record) as i64).unwrap_or(0)
     }
 
-    /// The field as a text up to its first zero byte.
+    /// Reads the field as a text up to its first zero byte.
     pub fn text(self, record: &[u8]) -> String {
         let bytes = self.data(record);
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
     }
 
-    /// The field's bytes, where they lie elsewhere in the record too: the lower half of what is in its place is the offset
-    /// from the record's beginning, the upper half the length.
+    /// Returns the field's bytes, wherever in the record they lie. For a located field, the lower half of its value is the offset from the
+    /// record's beginning, the upper half the length.
     pub fn data(self, record: &[u8]) -> &[u8] {
         if !self.is_located {
             return self.bytes(record).unwrap_or_default();

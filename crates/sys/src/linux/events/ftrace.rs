@@ -1,7 +1,8 @@
-//! Tracepoints through an instance of ftrace of its own: a record costs less than perf's, and containers that refuse perf_event_open(2) may have it.
+//! Tracepoints through an ftrace instance of our own: a record costs less than perf's, and containers that refuse perf_event_open(2) may
+//! allow it.
 //!
-//! The instance is a folder in tracefs with buffers and switches of its own: what others trace is not touched. Its clock is the same
-//! as perf's here, `mono_raw`, so that one arithmetic serves both.
+//! The instance is a folder in tracefs with its own buffers and switches: the tracing of others is not touched. Its clock is the same as
+//! perf's here, `mono_raw`, so that one arithmetic serves both.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,14 +21,14 @@ use super::pages::Pages;
 use super::tracefs::Tracefs;
 use crate::values::events::{Drained, Interest};
 
-/// What instances of corewise are called, before the namespace of the process's number, that number, its start time, and which of its
-/// instances it is. All namespaces see the same instances.
+/// Prefix of the names of corewise's instances. The namespace of the process's number, that number, its start time and a counter follow.
+/// All namespaces see the same instances.
 const PREFIX: &str = "corewise-";
-/// The buffer of each cpu, in KiB.
+/// Maximum buffer of each cpu, in KiB.
 const BUFFER_KIB: usize = 4096;
-/// The buffers of all cpus take no more, in KiB…
+/// Maximum of all cpus' buffers together, in KiB…
 const ALL_BUFFERS_KIB: usize = 256 * 1024;
-/// …but each has at least so many.
+/// …but at least this per cpu.
 const LEAST_BUFFER_KIB: usize = 512;
 
 /// An instance; removed when dropped.
@@ -37,16 +38,15 @@ pub struct Instance {
     name: String,
     page_bytes: usize,
     buffer_kib: usize,
-    /// What its tracepoints serve.
     interests: Vec<Interest>,
     paths: Vec<&'static str>,
     recorded: Arc<Recorded>,
-    /// Open for as long as the instance is wanted: the kernel removes none in which a file is open.
+    /// Open as long as the instance is wanted: the kernel does not remove an instance with an open file.
     held: Option<fs::File>,
 }
 
 impl Instance {
-    /// Makes an instance, this process's first or another, for the tracepoints that serve some interests; it does not trace yet.
+    /// Makes an instance, the `number`th of this process, for the tracepoints that serve some interests; it does not trace yet.
     pub fn new(
         tracefs: Arc<Tracefs>,
         number: usize,
@@ -61,7 +61,7 @@ impl Instance {
         // SAFETY: sysconf reads a constant of the system.
         let system_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
         let page_bytes = kib.map_or(system_bytes, |kib: usize| kib * 1024);
-        // Senders are few events, of all cpus at once.
+        // Sender events are few, but of all cpus at once.
         let most_kib = if interests == [Interest::Senders] { LEAST_BUFFER_KIB } else { BUFFER_KIB };
         let buffer_kib = (ALL_BUFFERS_KIB / cpuset::online().len().max(1)).clamp(LEAST_BUFFER_KIB, most_kib);
         let paths = catalogue.tracepoints(interests).into_iter().map(|(_, path)| path).collect();
@@ -73,23 +73,23 @@ impl Instance {
         instance.write("trace_clock", "mono_raw")?;
         instance.write("buffer_size_kb", &buffer_kib.to_string())?;
         instance.recorded.write(&BTreeMap::new())?;
-        // What is refused is told before anything is measured.
+        // A trial, so that refusals are reported before any measurement.
         instance.turn(true)?;
         instance.turn(false)?;
         Ok(instance)
     }
 
-    /// Whether its tracepoints serve all of these.
+    /// Returns true if its tracepoints serve all of these interests.
     pub fn serves(&self, interests: &[Interest]) -> bool {
         interests.iter().all(|interest| self.interests.contains(interest))
     }
 
-    /// Begins or ends to trace: tracepoints that are only not recorded would still cost most of what they do.
+    /// Starts or stops tracing. Tracepoints that are live but not recorded would still cost most of their time.
     pub fn turn(&self, on: bool) -> io::Result<()> {
         let value = if on { "1" } else { "0" };
         let enabled = |path: &&str| self.write(&format!("events/{path}/enable"), value);
         if !on {
-            // All of them, whatever is refused.
+            // Turns all of them off, whatever is refused.
             let failed = self.paths.iter().filter_map(|path| enabled(path).err()).next_back();
             return self.write("tracing_on", value).and(failed.map_or(Ok(()), Err));
         }
@@ -100,13 +100,13 @@ impl Instance {
         outcome
     }
 
-    /// The pages of a cpu from now on; of what all streams share, only what serves some interests is read.
+    /// Opens the pages of a cpu from now on. All streams share the records; only records that serve some interests are read.
     pub fn pages_of(&self, cpu: u32, catalogue: &Catalogue, interests: &[Interest]) -> io::Result<CpuPages> {
         let path = self.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
         let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
         let overruns = self.path(&format!("per_cpu/cpu{cpu}/stats"));
         let wanted = catalogue.tracepoints(interests).into_iter().map(|(id, _)| id).collect();
-        // Where this process has numbers of its own, another task has its number in the events.
+        // In a namespace of process numbers, this process's own number means another task in the events.
         let own = sees_all_numbers().then(own_number);
         let most_pages = (self.buffer_kib * 1024).div_ceil(self.page_bytes) + 1;
         let page = vec![0; self.page_bytes];
@@ -130,22 +130,21 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         drop(self.held.take());
-        // Whoever comes next removes what is left.
+        // The next corewise removes an instance that is left.
         let _ = fs::remove_dir(self.tracefs.path(&self.name));
     }
 }
 
-/// Which cpus an instance records: those that are read. What happens on others would fill their buffers, and cost them time.
+/// Cpus that an instance records: only those being read. Events on others would fill their buffers, and cost them time.
 #[derive(Debug)]
 struct Recorded {
-    /// The kernel's file.
     mask: PathBuf,
-    /// How many streams read each cpu.
+    /// Number of streams that read each cpu.
     streams: Mutex<BTreeMap<u32, usize>>,
 }
 
 impl Recorded {
-    /// Another number of streams reads a cpu.
+    /// Changes the number of streams that read a cpu.
     fn count(&self, cpu: u32, change: impl Fn(usize) -> usize) -> io::Result<()> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let before = streams.remove(&cpu).unwrap_or(0);
@@ -173,19 +172,19 @@ impl Drop for CpuPages {
     }
 }
 
-/// Removes the instances whose corewise no longer runs; how many there were. Whether one of another namespace runs is not known here, but the
+/// Removes the instances of corewise processes that no longer run; returns their number. For another namespace this is unknown, but the
 /// kernel removes none that is held.
 pub fn remove_left(tracefs: &Tracefs) -> usize {
     let is_left = |owner: &Owner| !owner.is_of_this_space() || !owner.process.is_alive();
     instances(tracefs).filter(|(name, owner)| is_left(owner) && remove(tracefs, name).is_ok()).count()
 }
 
-/// The names of the instances whose corewise, of this namespace of processes, no longer runs.
+/// Returns the names of the instances of corewise processes of this process namespace that no longer run.
 pub fn left(tracefs: &Tracefs) -> impl Iterator<Item = String> {
     instances(tracefs).filter(|(_, owner)| owner.is_of_this_space() && !owner.process.is_alive()).map(|(name, _)| name)
 }
 
-/// The instances of corewises.
+/// Iterates over the instances of corewise processes.
 fn instances(tracefs: &Tracefs) -> impl Iterator<Item = (String, Owner)> {
     let entries = fs::read_dir(tracefs.path("instances")).into_iter().flatten();
     entries.filter_map(|entry| {
@@ -195,7 +194,7 @@ fn instances(tracefs: &Tracefs) -> impl Iterator<Item = (String, Owner)> {
     })
 }
 
-/// Whose instance it is.
+/// The process that an instance belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
     space: u64,
@@ -204,7 +203,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// By the instance's name; nothing where it is none of corewise's.
+    /// Parses an instance's name; `None` if it is not one of corewise's.
     pub fn of(name: &str) -> Option<Self> {
         let mut numbers = name.strip_prefix(PREFIX)?.split('-').map(|number| number.parse::<u64>().ok());
         let (space, id, start_ticks) = (numbers.next()??, numbers.next()??, numbers.next()??);
@@ -216,7 +215,7 @@ impl Owner {
     }
 }
 
-/// Removes an instance by its name; one that somebody else removes meanwhile is gone, too.
+/// Removes an instance by its name. An instance removed by another process meanwhile is no error.
 pub fn remove(tracefs: &Tracefs, name: &str) -> io::Result<()> {
     match fs::remove_dir(tracefs.path(&format!("instances/{name}"))) {
         Err(error) if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV) => Ok(()),
@@ -233,27 +232,27 @@ pub struct CpuPages {
     file: fs::File,
     overruns: PathBuf,
     lost: u64,
-    /// No more than a buffer holds: where another cpu fills it as fast as it is read, reading would never end.
+    /// Maximum pages per read, as many as a buffer holds: if another cpu fills it as fast as it is read, reading would never end.
     most_pages: usize,
     page: Vec<u8>,
     recorded: Arc<Recorded>,
 }
 
 impl CpuPages {
-    /// Forgets what was recorded so far.
+    /// Discards the collected records.
     fn skip(&mut self) {
         let _ = (0..self.most_pages).find(|_| !self.file.read(&mut self.page).is_ok_and(|length| length > 0));
         self.lost = self.overrun();
     }
 
-    /// Records that the buffer had no room for, since it was made.
+    /// Returns the number of lost records since the buffer was made.
     fn overrun(&self) -> u64 {
         let text = fs::read_to_string(&self.overruns).unwrap_or_default();
         let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
         line("overrun:").unwrap_or(0) + line("dropped events:").unwrap_or(0)
     }
 
-    /// Reads what there is.
+    /// Reads the available records.
     pub fn drain(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>) -> Drained {
         let (mut drained, before) = (Drained::default(), into.len());
         for _ in 0..self.most_pages {

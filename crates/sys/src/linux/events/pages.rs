@@ -1,8 +1,8 @@
-//! The pages of ftrace's ring buffer, as `trace_pipe_raw` hands them out.
+//! The pages of ftrace's ring buffer, as read from `trace_pipe_raw`.
 
-/// Where data begin on a page: behind its time and its length (events/header_page, on machines of 64 bits).
+/// Offset of the data on a page, after its time and its length (events/header_page, on machines of 64 bits).
 const HEADER_BYTES: usize = 16;
-/// Of the length; its high bits say whether events were lost before this page (kernel/trace/ring_buffer.c, RB_MISSED_EVENTS).
+/// Mask of the length; higher bits say if events were lost before this page (kernel/trace/ring_buffer.c, RB_MISSED_EVENTS).
 const LENGTH: u64 = 0x000f_ffff;
 
 /// The records of one page with their times, in order.
@@ -15,7 +15,7 @@ pub struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// A page; one that is cut off ends where it is cut.
+    /// Reads a page; a truncated one ends early.
     pub fn new(page: &'a [u8]) -> Self {
         let number =
             |at: usize| page.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
@@ -41,8 +41,8 @@ impl<'a> Pages<'a> {
 impl<'a> Iterator for Pages<'a> {
     type Item = (u64, &'a [u8]);
 
-    /// The next record: its time and its bytes. A header is a word: five bits of type or length, 27 of time since the record
-    /// before (events/header_event).
+    /// Returns the next record: its time and its bytes. A header is a word: five bits of type or length, 27 of time since the record before
+    /// (events/header_event).
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let header = self.word()?;
@@ -54,7 +54,7 @@ impl<'a> Iterator for Pages<'a> {
                     self.time += step;
                 }
                 30 => self.time += step + (u64::from(self.word()?) << 27),
-                // An absolute time has 59 bits; those above are as they were.
+                // An absolute time has 59 bits; the bits above stay.
                 31 => self.time = (self.time & !((1 << 59) - 1)) | (step + (u64::from(self.word()?) << 27)),
                 0 => {
                     let length = self.word()? as usize;

@@ -1,4 +1,4 @@
-//! Tracepoints through perf_event_open(2): one ring for all tracepoints of a cpu, in CLOCK_MONOTONIC_RAW, which wakes nobody.
+//! Tracepoints through perf_event_open(2): one ring for all tracepoints of a cpu, in CLOCK_MONOTONIC_RAW, without wake-ups.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -13,9 +13,9 @@ use super::super::thread::own_number;
 use super::decode::Catalogue;
 use crate::values::events::{Drained, Interest};
 
-/// No ring is made smaller than this for a user who may not lock more, in bytes.
+/// Smallest ring for a user that may not lock more memory, in bytes.
 const SMALLEST_BYTES: usize = 1 << 16;
-/// After so long there is another record, on a cpu that does anything.
+/// Time until the next record on any cpu that is not idle.
 const UNTIL_NEXT_RECORD: Duration = Duration::from_millis(5);
 /// Kinds of records (include/uapi/linux/perf_event.h).
 const PERF_RECORD_LOST: u32 = 2;
@@ -23,8 +23,7 @@ const PERF_RECORD_SAMPLE: u32 = 9;
 /// `PERF_EVENT_IOC_SET_OUTPUT`, `_IO('$', 5)`.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 
-/// One event of each tracepoint that counts nothing: while it is open, the tracepoint stays live, and opening another changes no
-/// code.
+/// One event of each tracepoint that counts nothing. While it is open, the tracepoint stays live, and opening another changes no code.
 #[derive(Debug)]
 pub struct Held(#[allow(dead_code, reason = "what counts is that they are open")] Vec<Counter>);
 
@@ -47,7 +46,7 @@ fn builder(id: u16) -> Builder<'static> {
         .sample_period(1)
         .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::RAW)
         .clockid(Clock::MONOTONIC_RAW)
-        // Never: the ring is read when nothing is timed any more.
+        // Never: the ring is read after the measurement.
         .wakeup_watermark(1 << 30);
     builder
 }
@@ -69,7 +68,7 @@ impl std::fmt::Debug for Ring {
 }
 
 impl Ring {
-    /// Opens the tracepoints on a cpu and begins.
+    /// Opens the tracepoints on a cpu and starts.
     pub fn new(catalogue: &Catalogue, cpu: u32, interests: &[Interest], bytes: usize) -> io::Result<Self> {
         let open = |id: u16| builder(id).any_pid().one_cpu(cpu as usize).build();
         let tracepoints = catalogue.tracepoints(interests);
@@ -91,19 +90,19 @@ impl Ring {
         Ok(Self { cpu, own: own_number(), bytes, sampler, others })
     }
 
-    /// Reads what is in the ring, and waits for nothing.
+    /// Reads the records in the ring, without waiting.
     pub fn drain_now(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>) -> Drained {
         let mut drained = Drained::default();
         self.drain_once(catalogue, into, &mut drained);
         drained
     }
 
-    /// Reads what is in the ring.
+    /// Reads the records in the ring.
     pub fn drain(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>) -> Drained {
         let mut drained = Drained::default();
         let read_bytes = self.drain_once(catalogue, into, &mut drained);
-        // A ring that was full tells what had no room together with the next record that has: there is one when the cpu's timer
-        // strikes, or the calling thread wakes there.
+        // A ring that was full reports the lost records with the next record that fits: when the cpu's timer strikes, or the calling thread
+        // wakes there.
         if read_bytes > self.bytes / 2 {
             std::thread::sleep(UNTIL_NEXT_RECORD);
             self.drain_once(catalogue, into, &mut drained);
@@ -111,10 +110,10 @@ impl Ring {
         drained
     }
 
-    /// How many bytes it read.
+    /// Reads the ring once; returns the number of bytes read.
     fn drain_once(&mut self, catalogue: &Catalogue, into: &mut Vec<Event>, drained: &mut Drained) -> usize {
         let mut read_bytes = 0;
-        // No more than the ring holds: where another cpu fills it as fast as it is read, reading would never end.
+        // No more than the ring holds: if another cpu fills it as fast as it is read, reading would never end.
         while read_bytes < self.bytes
             && let Some(record) = self.sampler.next_record()
         {
@@ -140,7 +139,7 @@ impl Ring {
     }
 }
 
-/// A ring as large as asked for, or as large as this user may lock, and how large it is.
+/// Maps a ring of the wanted size, or the largest that this user may lock; returns its size too.
 fn map(open: impl Fn() -> io::Result<Counter>, mut bytes: usize) -> io::Result<(Sampler, usize)> {
     loop {
         match open()?.sampled(bytes) {
@@ -150,7 +149,7 @@ fn map(open: impl Fn() -> io::Result<Counter>, mut bytes: usize) -> io::Result<(
     }
 }
 
-/// A sample with TID, TIME and RAW: the thread's number in this process's eyes, and the event.
+/// Parses a sample with TID, TIME and RAW: the thread's number in this process's namespace, and the event.
 fn sample(catalogue: &Catalogue, cpu: u32, bytes: &[u8]) -> Option<(u32, Event)> {
     let thread = u32::from_ne_bytes(bytes.get(4..8)?.try_into().ok()?);
     let at_ns = number(bytes, 8);
@@ -164,7 +163,7 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
 }
 
-/// Why neither perf nor ftrace is to be had.
+/// Returns the gap that says why neither perf nor ftrace is available.
 pub fn gap(perf: &io::Error, ftrace: &io::Error) -> Gap {
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let level = match level.trim() {

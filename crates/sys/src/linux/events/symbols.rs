@@ -1,6 +1,6 @@
-//! The names of the kernel's functions by their addresses: /proc/kallsyms.
+//! Names of the kernel's functions by address: /proc/kallsyms.
 
-/// The kernel's functions by rising address; empty where addresses are hidden (kernel.kptr_restrict).
+/// The kernel's functions by rising address; empty if addresses are hidden (kernel.kptr_restrict).
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     addresses: Vec<u64>,
@@ -8,12 +8,12 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Those of the running kernel.
+    /// Reads the functions of the running kernel.
     pub fn of_this_kernel() -> Self {
         std::fs::read_to_string("/proc/kallsyms").map_or_else(|_| Self::default(), |text| Self::parse(&text))
     }
 
-    /// Reads lines such as "ffffffff81000000 T _text"; functions alone are kept.
+    /// Parses lines such as "ffffffff81000000 T _text"; keeps functions only.
     pub fn parse(text: &str) -> Self {
         let mut found: Vec<(u64, &str)> = text.lines().filter_map(function).collect();
         found.sort_unstable();
@@ -21,7 +21,7 @@ impl Symbols {
         Self { addresses, names: found.into_iter().map(|(_, name)| name.into()).collect() }
     }
 
-    /// The function that an address is in; empty where that is not known.
+    /// Returns the function that contains an address; empty if unknown.
     pub fn name(&self, address: u64) -> String {
         match self.addresses.partition_point(|begin| *begin <= address).checked_sub(1) {
             Some(at) if address != 0 => self.names[at].to_string(),

@@ -1,4 +1,4 @@
-//! The kernel's trace file system: where it is mounted, or a mount of our own that nobody else sees.
+//! The kernel's trace file system: the system's mount, or a private one.
 
 use std::ffi::CString;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use corewise_machine::Gap;
 
-/// Where it is usually mounted.
+/// Its usual mount points.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// The trace file system.
@@ -20,8 +20,8 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Finds it. Where it is not mounted, a mount is made that is attached nowhere, so that nothing changes on the machine
-    /// (fsopen(2), fsmount(2)); it is gone with this value.
+    /// Finds tracefs. If it is not mounted, makes a detached mount that changes nothing on the machine (fsopen(2), fsmount(2)) and ends
+    /// with this value.
     ///
     /// # Errors
     /// The gap that says why there is none.
@@ -48,12 +48,12 @@ impl Tracefs {
         }
     }
 
-    /// The path of a file or folder in it.
+    /// Returns the path of a file or folder in it.
     pub fn path(&self, inside: &str) -> PathBuf {
         self.path.join(inside)
     }
 
-    /// The text of a file in it.
+    /// Reads a file in it.
     pub fn read(&self, inside: &str) -> io::Result<String> {
         fs::read_to_string(self.path(inside))
     }
@@ -65,13 +65,13 @@ fn gap(why: String) -> Gap {
     Gap::new(WHAT, why).cured_by("run as root (or with CAP_PERFMON and a readable tracefs)")
 }
 
-/// A mount of tracefs that is attached nowhere.
+/// Makes a detached mount of tracefs.
 fn mount() -> io::Result<OwnedFd> {
     const FSOPEN_CLOEXEC: libc::c_long = 1;
     const FSCONFIG_CMD_CREATE: libc::c_long = 6;
     const FSMOUNT_CLOEXEC: libc::c_long = 1;
     let name = CString::new("tracefs").expect("it holds no zero");
-    // SAFETY: the arguments are those of fsopen(2); the name outlives the call.
+    // SAFETY: the arguments are as in fsopen(2); the name outlives the call.
     let context = owned(unsafe { libc::syscall(libc::SYS_fsopen, name.as_ptr(), FSOPEN_CLOEXEC) })?;
     let none = std::ptr::null::<libc::c_void>();
     // SAFETY: FSCONFIG_CMD_CREATE takes neither key nor value.
@@ -79,13 +79,13 @@ fn mount() -> io::Result<OwnedFd> {
     if made != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the arguments are those of fsmount(2), without attributes.
+    // SAFETY: the arguments are as in fsmount(2), without attributes.
     owned(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), FSMOUNT_CLOEXEC, 0) })
 }
 
 fn owned(descriptor: libc::c_long) -> io::Result<OwnedFd> {
     match libc::c_int::try_from(descriptor) {
-        // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+        // SAFETY: the kernel has just made this descriptor for us, and no other code knows it.
         Ok(descriptor @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
         _ => Err(io::Error::last_os_error()),
     }

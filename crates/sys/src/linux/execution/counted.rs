@@ -1,12 +1,12 @@
-//! What the kernel counts of a command and all that descends from it: perf_event_open(2).
+//! Kernel counters of a command and all its descendants: perf_event_open(2).
 
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Counter};
 
-/// Counters of what the calling thread starts next.
+/// Counters of the process that the calling thread starts next.
 ///
-/// They are opened on the calling thread, where they stay off, and are inherited by its child, where execve(2) switches them
-/// on; what they counted in the child and in its descendants is added up when those end.
+/// They are opened on the calling thread, but stay off there, and are inherited by its child, in which execve(2) switches them on. Counts
+/// of the child and its descendants are added when those end.
 pub struct Counters {
     cycles: Option<Counter>,
     computing_ns: Option<Counter>,
@@ -14,20 +14,20 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Opens those that the kernel gives.
+    /// Opens the counters that the kernel allows.
     pub fn prepare() -> Self {
         let cycles = open(Hardware::CPU_CYCLES);
-        // Of use only beside cycles.
+        // Needed only beside cycles.
         let computing_ns = cycles.as_ref().and_then(|_| open(Software::TASK_CLOCK));
         Self { cycles, computing_ns, migrations: open(Software::CPU_MIGRATIONS) }
     }
 
-    /// Whether cycles are counted, so that the clock rate will be known.
+    /// Returns true if cycles are counted, so that the clock rate will be known.
     pub fn count_cycles(&self) -> bool {
         self.cycles.is_some() && self.computing_ns.is_some()
     }
 
-    /// The mean clock rate in GHz, and how often a thread went to another cpu.
+    /// Returns the mean clock rate in GHz, and the number of migrations to another cpu.
     pub fn read(&mut self) -> (Option<f64>, Option<u64>) {
         let scaled = |counter: &mut Option<Counter>| {
             let data = counter.as_mut()?.read_full().ok()?;
@@ -43,7 +43,7 @@ impl Counters {
     }
 }
 
-/// A counter with the kernel's share in it, as which only a part of the users may have it.
+/// Opens a counter that includes the kernel's share, which only some users may have.
 fn open(event: impl Event) -> Option<Counter> {
     let mut builder = Builder::new(event);
     builder.inherit(true).enable_on_exec(true).exclude_kernel(false).exclude_hv(false).build().ok()

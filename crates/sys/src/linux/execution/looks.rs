@@ -1,4 +1,4 @@
-//! What is seen of a command's threads while it runs: where they are, and whether they set masks of their own.
+//! Observations of a command's threads while it runs: their cpus, and masks that they set themselves.
 
 use std::fs;
 use std::io;
@@ -11,13 +11,13 @@ use crate::values::task::Process;
 
 /// Looks at the threads of a command and of its descendants.
 pub struct Looks {
-    /// What they showed.
+    /// The collected observations.
     pub observed: Observed,
     given: CpuSet,
 }
 
 impl Looks {
-    /// Nothing yet; a mask that differs from the given cpus, or from the caller's own, will be one of its own.
+    /// Starts without observations. A mask that differs from the given cpus, or else from the caller's own, counts as set by the command.
     pub fn new(given: Option<&CpuSet>) -> io::Result<Self> {
         let given = given.cloned().map_or_else(affinity::current, Ok)?;
         Ok(Self { observed: Observed::default(), given })
@@ -43,7 +43,7 @@ impl Looks {
     }
 }
 
-/// The cpu that a thread last ran on, and whether it computes there or waits to: fields 39 and 3 of /proc/PID/task/TID/stat.
+/// Returns the cpu that a thread last ran on, and true if it runs or waits to: fields 39 and 3 of /proc/PID/task/TID/stat.
 fn last_cpu(process: u32, thread: u32) -> Option<(u32, bool)> {
     let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(") ")?;

@@ -5,18 +5,18 @@ use std::os::fd::AsRawFd as _;
 
 use crate::values::written::Written;
 
-/// Bytes that are read at once; a pipe usually holds as many.
+/// Bytes per read; a pipe usually holds as many.
 const READ_BYTES: usize = 64 << 10;
-/// Reads in a row before the command is looked at again, which may write faster than this reads.
+/// Maximum reads in a row before the command is checked again, which may write faster than this reads.
 const MOST_READS: u32 = 16;
 
 /// The output of a command that runs.
 pub struct Output {
     reader: PipeReader,
     buffer: Vec<u8>,
-    /// Both ends of what was read so far.
+    /// First and last bytes of the output read.
     pub written: Written,
-    /// Whether all writers have closed it.
+    /// True if all writers have closed it.
     pub has_ended: bool,
 }
 
@@ -30,12 +30,12 @@ impl Output {
         }
     }
 
-    /// The pipe, to be waited for.
+    /// Returns the pipe's descriptor, for poll(2).
     pub fn file(&self) -> i32 {
         self.reader.as_raw_fd()
     }
 
-    /// Takes the bytes that are there, up to a limit, and hands them on.
+    /// Reads the available bytes, up to a limit, and passes them on.
     pub fn take(&mut self, receive: &mut dyn FnMut(&[u8])) {
         for _ in 0..MOST_READS {
             match self.reader.read(&mut self.buffer) {
@@ -58,7 +58,7 @@ impl Output {
         }
     }
 
-    /// Takes all bytes that are left in the pipe once the command has ended.
+    /// Takes all bytes that are left in the pipe after the command has ended.
     pub fn take_rest(&mut self, receive: &mut dyn FnMut(&[u8])) {
         let mut before = u64::MAX;
         while !self.has_ended && self.written.bytes != before {

@@ -1,10 +1,10 @@
-//! The clock of a run, and a point in time that a child tells its parent.
+//! The clock of a run, and a point in time that a child passes to its parent.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The time since the system was started: clock_gettime(2), CLOCK_MONOTONIC.
+/// Returns the time since the system started: clock_gettime(2), CLOCK_MONOTONIC.
 pub fn now() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills the time; the clock exists everywhere.
@@ -12,7 +12,7 @@ pub fn now() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
-/// A point in time that a child tells: a page of memory that both have.
+/// A point in time that a child passes on, in a page of memory shared by both.
 pub struct SharedTime {
     nanoseconds: *mut AtomicU64,
 }
@@ -33,7 +33,7 @@ impl SharedTime {
     }
 
     pub fn get(&self) -> Duration {
-        // SAFETY: the page is mapped as long as this lives, aligned, and zero at first, which is a value.
+        // SAFETY: the page is mapped while this lives, aligned, and zero at first, which is a valid value.
         Duration::from_nanos(unsafe { &*self.nanoseconds }.load(Ordering::SeqCst))
     }
 }
@@ -49,13 +49,13 @@ impl Drop for SharedTime {
 #[derive(Clone, Copy)]
 pub struct TimeWriter(*mut AtomicU64);
 
-// SAFETY: it is used after fork(2) only, in the child, whose mapping nobody takes away.
+// SAFETY: it is used only after fork(2), in the child, which never unmaps its mapping.
 unsafe impl Send for TimeWriter {}
 // SAFETY: as above; the value is atomic.
 unsafe impl Sync for TimeWriter {}
 
 impl TimeWriter {
-    /// Safe to call between fork(2) and execve(2).
+    /// Stores the time now. Safe to call between fork(2) and execve(2).
     pub fn write_now(self) {
         let nanoseconds = u64::try_from(now().as_nanos()).unwrap_or(u64::MAX);
         // SAFETY: as in [`SharedTime::get`].

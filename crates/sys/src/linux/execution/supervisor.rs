@@ -1,10 +1,10 @@
-//! The process between this one and a command: all that the command starts stays below it, and ends with it should this process be killed.
+//! The process between this one and a command: all processes of the command stay below it, and end with it if this process is killed.
 //!
-//! It is forked by what becomes the command, executes nothing itself, and sleeps until one of its children ends or stops; then it reports
-//! what the kernel accounts for that child. Orphans of the command become its children (prctl(2), PR_SET_CHILD_SUBREAPER), so the
-//! command's processes are those that descend from it, whatever other children this process has. When this process ends, however it
-//! ends, the end of a pipe wakes the supervisor, which kills its children until there are none. They were not waited for, so no number
-//! can be another's.
+//! It is forked by the process that becomes the command, executes nothing itself, and sleeps until one of its children ends or stops. Then
+//! it reports the kernel's accounts of that child. Orphans of the command become its children (prctl(2), PR_SET_CHILD_SUBREAPER), so the
+//! command's processes are its descendants, whatever other children this process has. When this process ends, however it ends, the end of a
+//! pipe wakes the supervisor, which kills its children until there are none. They were not waited for, so their numbers cannot have been
+//! reused.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _};
 use std::mem::MaybeUninit;
@@ -16,35 +16,35 @@ use std::time::Duration;
 use super::super::task;
 use super::shared_time::now;
 
-/// So often, a millisecond apart, children are killed before the supervisor gives up: those of another user cannot be.
+/// Maximum rounds of killing, a millisecond apart, before the supervisor gives up: it cannot kill another user's processes.
 const ATTEMPTS: u32 = 5_000;
 /// Its name in ps(1).
 const NAME: &std::ffi::CStr = c"corewise-watch";
-/// The status in the first report, which tells the command's number; wait4(2) gives it to no child.
+/// The status in the first report, which holds the command's number; wait4(2) gives it to no child.
 const STARTED: i32 = 0xff;
-/// The files of the supervisor: the end of this process, and where it reports.
+/// Descriptors of the supervisor: a pipe that ends with this process, and the pipe of reports.
 const LIFE: i32 = 0;
 const REPORTS: i32 = 1;
 
-/// What the supervisor reports of a child; less than PIPE_BUF, so it is written as a whole.
+/// The supervisor's report of a child; less than PIPE_BUF, so it is written as a whole.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Report {
     child: libc::pid_t,
-    /// As wait4(2) gives it.
+    /// Status from wait4(2).
     pub status: i32,
     at_ns: u64,
-    /// What the child used, if it has ended.
+    /// Resource use of the child, if it has ended.
     pub usage: libc::rusage,
 }
 
 impl Report {
-    /// The child's number.
+    /// Returns the child's number.
     pub fn child(&self) -> u32 {
         self.child.cast_unsigned()
     }
 
-    /// When it was noticed, as [`now`].
+    /// Returns the time of the report, as [`now`].
     pub fn at(&self) -> Duration {
         Duration::from_nanos(self.at_ns)
     }
@@ -55,19 +55,19 @@ pub struct Supervisor {
     process: Child,
     /// The number of the command's first process.
     pub command: u32,
-    /// Its other end tells the supervisor that this process is gone.
+    /// Closing this end shows the supervisor that this process is gone.
     life: Option<PipeWriter>,
     reports: PipeReader,
-    /// Whether all that was below it has ended.
+    /// True if all processes below it have ended.
     pub is_over: bool,
 }
 
 impl Supervisor {
-    /// Starts a command below a supervisor, in a process group of its own. `last` is done in the command's process before it is executed,
-    /// with the number of its parent; it may only make system calls.
+    /// Starts a command below a supervisor, in a process group of its own. `last` runs in the command's process before it is executed, with
+    /// the number of its parent; it may only make system calls.
     ///
     /// # Errors
-    /// When there can be no process, or the command cannot be executed.
+    /// If no process can be made, or the command cannot be executed.
     pub fn start(
         mut command: Command,
         last: impl Fn(u32) -> io::Result<()> + Send + Sync + 'static,
@@ -75,7 +75,7 @@ impl Supervisor {
         let (mut reports, report) = io::pipe()?;
         let (lives, life) = io::pipe()?;
         let files = [lives.as_raw_fd(), report.as_raw_fd()];
-        // SAFETY: all that is done there are system calls, which may be made between fork(2) and execve(2).
+        // SAFETY: the closure makes only system calls, which are allowed between fork(2) and execve(2).
         unsafe { command.pre_exec(move || last(below_supervisor(files)?)) };
         let process = command.spawn()?;
         drop((report, lives));
@@ -89,17 +89,17 @@ impl Supervisor {
         Ok(Self { process, command, life: Some(life), reports, is_over: false })
     }
 
-    /// The supervisor's number.
+    /// Returns the supervisor's number.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// What becomes readable with the next report, and with the end of all.
+    /// Returns the descriptor that becomes readable with the next report, and at the end.
     pub fn file(&self) -> i32 {
         self.reports.as_raw_fd()
     }
 
-    /// The next report, if there is one.
+    /// Returns the next report, if there is one.
     pub fn next(&mut self) -> Option<Report> {
         let mut bytes = [0; size_of::<Report>()];
         match self.reports.read(&mut bytes) {
@@ -114,10 +114,10 @@ impl Supervisor {
 }
 
 impl Supervisor {
-    /// Waits for the supervisor if all that was below it has ended, and returns the cpu time of it and of its children in seconds.
+    /// Waits for the supervisor if all processes below it have ended, and returns the cpu time of it and of its children in seconds.
     pub fn wait(&mut self) -> Option<f64> {
         drop(self.life.take());
-        // It reported as its last act.
+        // The end of the reports is its last act.
         if !std::mem::take(&mut self.is_over) {
             return None;
         }
@@ -133,30 +133,30 @@ impl Supervisor {
 }
 
 impl Drop for Supervisor {
-    /// Whatever is left is killed by the supervisor, which then ends.
+    /// Makes the supervisor kill the remaining processes and end.
     fn drop(&mut self) {
         self.wait();
     }
 }
 
-/// Converts a time of the kernel's to seconds.
+/// Converts a kernel time to seconds.
 pub fn seconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
 }
 
 fn report_of(bytes: &[u8; size_of::<Report>()]) -> Report {
-    // SAFETY: they were written from a report, and any bytes are one.
+    // SAFETY: the bytes were written from a report, and any bytes are a valid one.
     unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) }
 }
 
-/// Forks: the calling process becomes the supervisor and does not return; the new one does, with the number of the supervisor.
+/// Forks: the calling process becomes the supervisor and does not return; the new one returns with the number of the supervisor.
 fn below_supervisor([life, report]: [i32; 2]) -> io::Result<u32> {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    // SAFETY: the sets are initialised by the calls that they are given to; the others are calls without memory.
+    // SAFETY: the sets are initialised by the calls that they are passed to; the other calls take no memory.
     unsafe {
         libc::sigfillset(all.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-        // Out of the reach of keys on the terminal and of signals to the group of this process.
+        // Out of reach of keys on the terminal and of signals to the group of this process.
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         let parent = libc::getpid().cast_unsigned();
@@ -172,13 +172,13 @@ fn below_supervisor([life, report]: [i32; 2]) -> io::Result<u32> {
     }
 }
 
-/// The life of a supervisor.
+/// Runs the supervisor's loop.
 fn supervise(command: libc::pid_t, life: i32, report: i32) -> ! {
-    // SAFETY: calls without memory, or with that of the stack. No file that is closed is used by this process again.
+    // SAFETY: calls without memory, or with that of the stack. This process uses none of the closed files again.
     let changes = unsafe {
         libc::dup2(life, LIFE);
         libc::dup2(report, REPORTS);
-        // Others wait for the ends of what is open here: a pipe that says that the command is executed, and one that it writes to.
+        // Others wait for the ends of files that are open here: a pipe that signals the exec, and the pipe for the command's output.
         if libc::syscall(libc::SYS_close_range, REPORTS + 1, u32::MAX, 0) != 0 {
             let most = i32::try_from(libc::sysconf(libc::_SC_OPEN_MAX)).unwrap_or(i32::MAX);
             for file in REPORTS + 1..most.clamp(1 << 10, 1 << 20) {
@@ -198,10 +198,10 @@ fn supervise(command: libc::pid_t, life: i32, report: i32) -> ! {
             break;
         }
     }
-    // Nobody is there to report to.
+    // No reader of reports is left.
     for _ in 0..ATTEMPTS {
         let children = task::children(std::process::id());
-        // The command is one as long as it was not waited for; without /proc nothing else is known.
+        // The command exists as long as it was not waited for; without /proc no other process is known.
         for child in if children.is_empty() { vec![command.cast_unsigned()] } else { children } {
             super::super::signals::send(child, libc::SIGKILL);
         }
@@ -211,13 +211,13 @@ fn supervise(command: libc::pid_t, life: i32, report: i32) -> ! {
     exit()
 }
 
-/// Waits until a child changes, for so many milliseconds at most; whether the process that started this one is gone.
+/// Waits until a child changes, for at most `milliseconds`. Returns true if the process that started this one is gone.
 fn wait_for_end(changes: i32, milliseconds: i32) -> bool {
     let entry = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut taken = [0_u8; size_of::<libc::signalfd_siginfo>()];
-    // The end stays, and would be found at once again.
+    // The end is permanent and would wake every poll at once.
     let mut files = [entry(changes), entry(if milliseconds < 0 { LIFE } else { -1 })];
-    // SAFETY: the kernel reads and fills the entries, and what is taken.
+    // SAFETY: the kernel reads and fills the entries, and fills `taken`.
     unsafe {
         libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, milliseconds);
         libc::read(changes, taken.as_mut_ptr().cast(), taken.len());
@@ -225,7 +225,7 @@ fn wait_for_end(changes: i32, milliseconds: i32) -> bool {
     files[1].revents != 0
 }
 
-/// Reports all children that have changed; ends this process where none is left.
+/// Reports all children that have changed; ends this process if none is left.
 fn report_all() {
     let at_ns = nanoseconds();
     loop {
@@ -240,15 +240,15 @@ fn report_all() {
     }
 }
 
-/// Where nobody reads any more, nothing comes of it.
+/// Writes a report; has no effect if there is no reader any more.
 fn tell(report: &Report) {
     // SAFETY: the report is initialised and outlives the call.
     unsafe { libc::write(REPORTS, std::ptr::from_ref(report).cast(), size_of::<Report>()) };
 }
 
-/// Closes what others wait for before the kernel takes the memory away, which takes longer.
+/// Ends this process. Closes the pipe that others wait for first, since the kernel takes longer to free the memory.
 fn exit() -> ! {
-    // SAFETY: calls without memory; nothing that was set up by the process that was forked is cleared up.
+    // SAFETY: calls without memory; state inherited from the forking process is not cleaned up.
     unsafe {
         libc::close(REPORTS);
         libc::_exit(0)

@@ -1,4 +1,4 @@
-//! The processes of a command: waited for, accounted for, and ended with it.
+//! The processes of a command: waiting for them, accounting for them, and ending them.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use super::supervisor::{Report, Supervisor, seconds};
 use crate::values::execution::{End, Usage};
 use crate::values::task::Process;
 
-/// So long is waited for the end of those that were made to end.
+/// Maximum wait for the end of processes that were killed.
 const LONGEST_END: Duration = Duration::from_secs(5);
-/// What a launcher leaves behind has to be there so soon after its end.
+/// Maximum time after a launcher's end until the process that it leaves behind is there.
 const LONGEST_START: Duration = Duration::from_secs(30);
-/// The kernel keeps so much of a name.
+/// Length to which the kernel cuts a name.
 const NAME_BYTES: usize = 15;
-/// Between looks where nothing reports an end: at first, and when it has taken longer.
+/// Pauses between checks without a report of an end: at first, and after a while.
 const PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// A command's processes: all that is below its supervisor.
+/// A command's processes: all processes below its supervisor.
 pub struct Tree {
     supervisor: Supervisor,
-    /// So long a process that is asked to end may take until it is made to.
+    /// Time that a process has to end on request before it is killed.
     grace: Duration,
-    /// Whether a signal stopped the command's first process.
+    /// True if a signal stopped the command's first process.
     pub is_stopped: bool,
-    /// What was accounted for those that have ended.
+    /// Sum over the processes that have ended.
     pub usage: Usage,
 }
 
 /// The end of a command.
 pub struct Ended {
     pub end: End,
-    /// When: as [`now`].
+    /// Time of the end, as [`now`].
     pub at: Duration,
-    /// How many processes were left, which were ended.
+    /// Number of processes that were left and were killed.
     pub left_behind: u32,
 }
 
@@ -44,21 +44,21 @@ impl Tree {
         Self { supervisor, grace, is_stopped: false, usage: Usage::default() }
     }
 
-    /// Waits until a process of the command's has ended or has written something, but not longer than this.
+    /// Waits until a process of the command has ended or has written something, but at most `longest`.
     pub fn wait(&self, output: &Output, longest: Duration) {
         self.wait_for(if output.has_ended { -1 } else { output.file() }, longest);
     }
 
     fn wait_for(&self, output: i32, longest: Duration) {
         let entry = |file| libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 };
-        // A negative number is passed over.
+        // poll(2) ignores a negative number.
         let mut files = [entry(self.supervisor.file()), entry(output)];
         let time = libc::timespec { tv_sec: longest.as_secs() as libc::time_t, tv_nsec: longest.subsec_nanos().into() };
         // SAFETY: the kernel reads and fills the entries, and reads the time.
         unsafe { libc::ppoll(files.as_mut_ptr(), files.len() as libc::nfds_t, &raw const time, std::ptr::null()) };
     }
 
-    /// How the command's first process ended and when, once it has.
+    /// Returns how and when the command's first process ended, once it has.
     pub fn reap(&mut self) -> Option<(End, Duration)> {
         while let Some(report) = self.next() {
             let is_command = report.child() == self.supervisor.command;
@@ -72,11 +72,11 @@ impl Tree {
                 return Some((end, report.at()));
             }
         }
-        // Somebody killed the supervisor, and the command with it.
+        // The supervisor was killed, and the command with it.
         self.supervisor.is_over.then(|| (End::Killed(libc::SIGKILL), now()))
     }
 
-    /// The next report; if it is of an end, that is accounted for.
+    /// Returns the next report; accounts for it if it is of an end.
     fn next(&mut self) -> Option<Report> {
         let report = self.supervisor.next()?;
         if !libc::WIFSTOPPED(report.status) {
@@ -85,7 +85,7 @@ impl Tree {
         Some(report)
     }
 
-    /// Accounts for all that have ended; when the last did.
+    /// Accounts for all processes that have ended; returns the time of the last end.
     fn reap_all(&mut self) -> Option<Duration> {
         let mut last = None;
         while let Some(report) = self.next() {
@@ -96,8 +96,8 @@ impl Tree {
         last
     }
 
-    /// Waits for the others once the child has ended, and reads what they write; those that stay longer than this, or are there when its
-    /// time is over, are ended, and do not count.
+    /// Waits for the other processes once the child has ended, and reads their output. Processes that stay longer than `patience`, or are
+    /// there when its time is over, are killed and do not count.
     pub fn see_off(
         &mut self,
         end: End,
@@ -120,7 +120,7 @@ impl Tree {
         }
     }
 
-    /// Waits for the end of processes of this name once the launcher has ended; what else it has left is ended with them.
+    /// Waits for the end of processes of this name once the launcher has ended. Other processes that the launcher left are then killed.
     pub fn follow(&mut self, name: &str, over: &dyn Fn() -> Option<End>, read: &mut dyn FnMut()) -> Ended {
         let since = now();
         let (mut seen, mut reported) = (None, None);
@@ -129,7 +129,7 @@ impl Tree {
             let is_there = self.descendants().iter().any(|process| is_named(process.number, name));
             let at = now();
             let end = match seen {
-                // Its end was reported, unless what started it is there to wait for it.
+                // Its end was reported, unless its parent is there to wait for it.
                 Some(last) if !is_there => Some((End::Exited(0), reported.filter(|at| *at > last).unwrap_or(last))),
                 None if !is_there && (self.supervisor.is_over || at.saturating_sub(since) > LONGEST_START) => {
                     Some((End::NothingToFollow, at))
@@ -148,14 +148,14 @@ impl Tree {
         }
     }
 
-    /// Ends all of it before its time.
+    /// Kills all of it before its time.
     pub fn end(&mut self, why: End) -> Ended {
         let at = now();
         self.kill();
         Ended { end: why, at, left_behind: 0 }
     }
 
-    /// Asks all that are left to end, then makes them; how many there were.
+    /// Asks all remaining processes to end, then kills them; returns their number.
     fn kill(&mut self) -> u32 {
         let left = self.descendants().len() as u32;
         let since = now();
@@ -163,11 +163,11 @@ impl Tree {
         loop {
             self.reap_all();
             let waited = now().saturating_sub(since);
-            // Another user's, or one that the kernel holds, cannot be ended.
+            // Another user's process, or one stuck in the kernel, cannot be killed.
             if self.supervisor.is_over || waited > self.grace + LONGEST_END {
                 return left;
             }
-            // Again and again: there may be new ones.
+            // Repeated, since there may be new ones.
             if waited > self.grace {
                 self.send(libc::SIGKILL);
             }
@@ -175,18 +175,18 @@ impl Tree {
         }
     }
 
-    /// Waits for the supervisor if all else has ended; its own cpu time in seconds, without that of the command's processes.
+    /// Waits for the supervisor if all else has ended; returns its own cpu time in seconds, without that of the command's processes.
     pub fn end_supervisor(mut self) -> f64 {
         let all = self.supervisor.wait().unwrap_or_default();
         (all - self.usage.user_s - self.usage.system_s).max(0.0)
     }
 
-    /// All processes of the command, as far as they can be found.
+    /// Returns all processes of the command, as far as they can be found.
     pub fn descendants(&self) -> Vec<Process> {
         task::descendants(self.supervisor.id())
     }
 
-    /// Sends a signal to all of them; one that is stopped goes on to receive it.
+    /// Sends a signal to all of them; a stopped one is continued so that it receives it.
     fn send(&self, signal: i32) {
         for process in self.descendants() {
             for signal in [signal, libc::SIGCONT] {
@@ -202,7 +202,7 @@ fn is_named(process: u32, name: &str) -> bool {
 }
 
 impl Usage {
-    /// Adds what wait4(2) reports.
+    /// Adds a result of wait4(2).
     fn add(&mut self, usage: &libc::rusage) {
         let count = |value: libc::c_long| u64::try_from(value).unwrap_or_default();
         self.user_s += seconds(usage.ru_utime);

@@ -11,22 +11,21 @@ use super::super::affinity;
 use super::shared_time::now;
 use crate::values::execution::ClockProbe;
 
-/// The first visit comes with the first look after this time, which is some 75 ms after the start.
+/// The first visit comes with the first look at the threads after this time, some 75 ms after the start.
 const FIRST: Duration = Duration::from_millis(70);
-/// The others come with the first look after this time since the one before, some 300 ms apart.
+/// The others come with the first look after this time since the previous visit, some 300 ms apart.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// The visits during one run, as who looks at the command's threads makes them.
+/// The visits during one run, started by the loop that looks at the command's threads.
 pub struct Visits {
-    /// Absent where there are none.
+    /// Requests to the visiting thread; `None` if there are no visits.
     wanted: Option<SyncSender<u32>>,
     due: Duration,
     last: Option<u32>,
 }
 
 impl Visits {
-    /// Does something during which there may be visits by a probe, of a command that began at this time; gives what came of it,
-    /// and the rates that were estimated, in GHz.
+    /// Runs `attend`, with visits by `probe`, for a command that began at `began`; returns its result and the estimated rates in GHz.
     pub fn during<T>(
         probe: Option<&dyn ClockProbe>,
         began: Duration,
@@ -35,7 +34,7 @@ impl Visits {
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let visitor = probe.and_then(|probe| {
-                // Who is still at a visit is not asked for another.
+                // A thread that is still at a visit gets no other request.
                 let (wanted, asked) = sync_channel(0);
                 let name = thread::Builder::new().name("clock".to_owned());
                 let stop = &stop;
@@ -50,7 +49,7 @@ impl Visits {
         })
     }
 
-    /// Visits the next of the cpus that compute at this moment, where a visit is due.
+    /// Visits the next of the cpus that compute at this moment, if a visit is due.
     pub fn look(&mut self, computing: &CpuSet) {
         let Some(wanted) = self.wanted.as_ref().filter(|_| self.due <= now()) else { return };
         if let Some(cpu) = next(computing, self.last)
@@ -62,12 +61,12 @@ impl Visits {
     }
 }
 
-/// The cpu after the last one, and from the lowest again.
+/// Returns the cpu after the last one, starting over at the lowest.
 fn next(cpus: &CpuSet, last: Option<u32>) -> Option<u32> {
     cpus.iter().find(|cpu| last.is_none_or(|last| *cpu > last)).or(cpus.lowest())
 }
 
-/// The visiting thread, until nobody is there to ask it; a cpu that it does not get is left out.
+/// Runs the visiting thread until the requests end; a cpu that it does not get is left out.
 fn visit(probe: &dyn ClockProbe, asked: &Receiver<u32>, stop: &AtomicBool) -> Vec<f64> {
     let mut rates = Vec::new();
     while let Ok(cpu) = asked.recv() {

@@ -1,4 +1,4 @@
-//! A walk along a path: a folder at a time, each opened in the one before it and looked at by its handle.
+//! A walk along a path, one folder at a time, each opened in the one before and checked by its handle.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -12,7 +12,7 @@ use super::{FolderError, FolderHandle, ReachedFolder, opened};
 use crate::os::files::identity_of;
 use crate::os::process::effective_user;
 
-/// As many links are followed in one path as the kernel follows: path_resolution(7).
+/// Maximum number of links in one path, as in the kernel: path_resolution(7).
 const MOST_LINKS: u32 = 40;
 const STICKY: u32 = 0o1000;
 
@@ -22,21 +22,21 @@ pub struct PathWalk {
     pub at: FolderHandle,
     /// The path of that folder, without links.
     pub so_far: PathBuf,
-    /// The names that are left, the last first.
+    /// The remaining names, the last first.
     pub left: Vec<OsString>,
     links: u32,
-    /// Why others may put another folder in the place of this one.
+    /// Reason why others may replace the present folder.
     strangers: Option<String>,
 }
 
 impl PathWalk {
-    /// Begins at the root.
+    /// Starts at the root.
     pub fn from_root(path: &Path) -> io::Result<Self> {
         let left = steps(&std::path::absolute(path)?);
         Ok(Self { at: FolderHandle::root()?, so_far: PathBuf::from("/"), left, links: 0, strangers: None })
     }
 
-    /// Begins at the current folder, which may lie where this user cannot go.
+    /// Starts at the current folder, which may lie below folders that this user cannot enter.
     pub fn from_here(path: &Path) -> io::Result<Self> {
         let at = opened(libc::AT_FDCWD, OsStr::new("."), libc::O_PATH | libc::O_DIRECTORY, 0).map(FolderHandle)?;
         let so_far = std::env::current_dir()?;
@@ -44,9 +44,9 @@ impl PathWalk {
         Ok(Self { at, so_far, left: steps(path), links: 0, strangers })
     }
 
-    /// Opens a name in the folder, whatever it is; makes a folder if it is missing and `make` has a mode.
+    /// Opens a name in the folder, of any kind; makes a folder if it is missing and `make` has a mode.
     pub fn open(&self, name: &OsStr, make: Option<libc::mode_t>) -> io::Result<File> {
-        // From "/" by its whole path, which is the same: an emulator of another architecture has a "/" of its own.
+        // From "/" by the whole path, which is equivalent: an emulator of another architecture has a "/" of its own.
         let step =
             if self.so_far.parent().is_none() { self.so_far.join(name).into_os_string() } else { name.to_owned() };
         match (self.at.at(&step, libc::O_PATH | libc::O_NOFOLLOW, 0), make) {
@@ -55,7 +55,7 @@ impl PathWalk {
         }
     }
 
-    /// Goes on to a folder that was opened in this one.
+    /// Continues in a folder that was opened in this one.
     pub fn enter(&mut self, name: &OsStr, folder: File) {
         if name == ".." {
             self.so_far.pop();
@@ -65,7 +65,7 @@ impl PathWalk {
         self.at = FolderHandle(folder);
     }
 
-    /// Goes on where a link in this folder leads.
+    /// Continues at the target of a link in this folder.
     pub fn follow(&mut self, link: &File) -> io::Result<()> {
         self.links += 1;
         if self.links > MOST_LINKS {
@@ -89,7 +89,7 @@ impl PathWalk {
         })
     }
 
-    /// Keeps in mind that others may put another folder in the place of the next one.
+    /// Records whether others may replace the next folder.
     pub fn note_strangers(&mut self) -> io::Result<()> {
         let found = self.at.0.metadata()?;
         self.strangers =
@@ -104,7 +104,7 @@ impl PathWalk {
     }
 }
 
-/// Why others may put another folder in the place of an open one, as the folders above it are; `path` names them in messages.
+/// Returns why others may replace an open folder, judging by the folders above it; `path` names them in messages.
 ///
 /// # Errors
 /// The kernel's error.
@@ -119,12 +119,12 @@ pub fn strangers_above(folder: &FolderHandle, path: &Path) -> io::Result<Option<
         below = identity_of(&at)?;
         above = FolderHandle(at).at(OsStr::new(".."), libc::O_PATH, 0);
     }
-    // The path and the folder may differ: what was checked last has to be the root.
+    // The path and the folder may differ: the last one checked has to be the root.
     let is_root = identity_of(&above?)? == below;
     Ok((!is_root).then(|| format!("{} was moved", path.display())))
 }
 
-/// The names in a path, the last first; an absolute path begins where the caller does.
+/// Splits a path into names, the last first. The caller chooses where an absolute path starts.
 fn steps(path: &Path) -> Vec<OsString> {
     let names = path.components().rev().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -134,16 +134,15 @@ fn steps(path: &Path) -> Vec<OsString> {
     names.collect()
 }
 
-/// Reads the target of a link that is open itself.
 fn target(link: &File) -> io::Result<PathBuf> {
     let mut bytes = vec![0; libc::PATH_MAX as usize];
-    // SAFETY: the kernel writes at most so many bytes; the name is empty, so it is the open file that is read.
+    // SAFETY: the kernel writes at most `bytes.len()` bytes; the name is empty, so the open link itself is read.
     let size = unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), bytes.as_mut_ptr().cast(), bytes.len()) };
     bytes.truncate(usize::try_from(size).map_err(|_| io::Error::last_os_error())?);
     Ok(OsString::from_vec(bytes).into())
 }
 
-/// Refuses what belongs to another user than this one and root.
+/// Refuses files of other users than this one and root.
 pub fn check_owner(found: &Metadata, path: &Path) -> Result<(), FolderError> {
     match found.uid() {
         0 => Ok(()),
@@ -152,7 +151,7 @@ pub fn check_owner(found: &Metadata, path: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// Whether only root and this user can put another folder in the place of one in this folder.
+/// Checks that only root and this user can replace a folder in this one.
 pub fn check_way(found: &Metadata, path: &Path) -> Result<(), FolderError> {
     check_owner(found, path)?;
     let is_group_private = found.gid() == found.uid();

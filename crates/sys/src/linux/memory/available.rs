@@ -1,4 +1,4 @@
-//! The memory that programs can have now: of the machine, of each node, and of the control groups that this process is in.
+//! Memory available to programs now: of the machine, of each node, and of this process's control groups.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::values::memory::Available;
 
-/// The files of a control group: its limit, what is used of it, and in memory.stat what of that are files that were not used for long.
+/// Files of a control group: its limit, its usage, and the key in memory.stat of file pages that were not used for long.
 type GroupFiles = [&'static str; 3];
 
 /// Of version 2 (Documentation/admin-guide/cgroup-v2.rst of the kernel).
@@ -15,7 +15,8 @@ const VERSION_2: GroupFiles = ["memory.max", "memory.current", "inactive_file"];
 const VERSION_1: GroupFiles = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"];
 
 impl Available {
-    /// Now: /proc/meminfo, the meminfo of each node, and the limits of control groups; absent where /proc/meminfo cannot be read.
+    /// Reads the present state: /proc/meminfo, the meminfo of each node, and the limits of control groups. `None` if /proc/meminfo cannot
+    /// be read.
     pub fn now() -> Option<Self> {
         let read = |path: &str| fs::read_to_string(path).ok();
         let mut nodes = BTreeMap::new();
@@ -30,7 +31,7 @@ impl Available {
         Some(Self { nodes, ..Self::of(&read("/proc/meminfo")?, left_by_groups(&read))? })
     }
 
-    /// By a text of /proc/meminfo, and what control groups leave.
+    /// Computes it from a text of /proc/meminfo and the bytes that control groups leave.
     fn of(meminfo: &str, of_groups: Option<u64>) -> Option<Self> {
         let all = bytes_of(meminfo, "MemAvailable:").or_else(|| bytes_of(meminfo, "MemFree:"))?;
         Some(Self {
@@ -41,14 +42,14 @@ impl Available {
     }
 }
 
-/// A value of a meminfo, which is in kilobytes there.
+/// Returns a value of a meminfo, which is in kilobytes there.
 fn bytes_of(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.split_once(name))?;
     Some(line.1.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? << 10)
 }
 
-/// What is left of the limits of this process's control group and of those around it: the least. Absent where none has a limit. A container
-/// sees its own group as the root of the hierarchy.
+/// Returns the least memory that the limits of this process's control group and its ancestors leave; `None` if no group has a limit. A
+/// container sees its own group as the root of the hierarchy.
 fn left_by_groups(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let groups = read("/proc/self/cgroup")?;
     let of_line = |line: &str| {
@@ -68,7 +69,7 @@ fn left_by_groups(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     groups.lines().filter_map(of_line).filter_map(left).min()
 }
 
-/// What is left of the limit of one group; absent where it has none.
+/// Returns the rest of one group's limit; `None` if it has none.
 fn left_of(folder: &str, [limit, usage, inactive]: GroupFiles, read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let number = |name: &str| read(&format!("{folder}/{name}"))?.trim().parse::<u64>().ok();
     let of_stat = |text: String| text.lines().find_map(|line| line.strip_prefix(inactive)?.trim().parse::<u64>().ok());

@@ -1,4 +1,4 @@
-//! The caches of a cpu, and which cpus share them, out of leaf 4 or AMD's leaves.
+//! The caches of a cpu and the cpus that share them, from leaf 4 or AMD's leaves.
 
 use corewise_machine::facts::CacheKind;
 
@@ -12,18 +12,18 @@ pub struct CacheKey {
     pub size_bytes: u64,
 }
 
-/// What tells one cache from all others.
+/// Identity of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sharing {
     pub level: u8,
     pub kind: CacheKind,
     pub package: i64,
-    /// The lowest APIC id inside the package that may share it; unlike a running number it stays apart from those of
-    /// other cores whose caches have more or fewer sharers.
+    /// The lowest APIC id inside the package that may share it. Unlike a running number it is distinct from the ids of other cores with
+    /// more or fewer sharers of a cache.
     pub lowest: u32,
 }
 
-/// The caches of the cpu at this place.
+/// Returns the caches of the cpu at this place.
 pub fn caches(dump: &Dump, place: &Place) -> Vec<CacheKey> {
     let leaf = if dump.is_amd() { 0x8000_001d } else { 4 };
     let listed: Vec<CacheKey> = dump
@@ -34,7 +34,7 @@ pub fn caches(dump: &Dump, place: &Place) -> Vec<CacheKey> {
     if listed.is_empty() && dump.is_amd() { amd_legacy(dump, place) } else { listed }
 }
 
-/// One subleaf: type, level, how many cpus share it at most, and its geometry.
+/// Decodes one subleaf: type, level, maximum number of sharing cpus, and geometry.
 fn listed(dump: &Dump, place: &Place, answer: Registers) -> Option<CacheKey> {
     let kind = match bits(answer.eax, 0, 5) {
         1 => CacheKind::Data,
@@ -52,8 +52,8 @@ fn listed(dump: &Dump, place: &Place, answer: Registers) -> Option<CacheKey> {
     (1..=4).contains(&level).then_some(CacheKey { sharing, size_bytes })
 }
 
-/// The lowest APIC id that may be of a cache that `shared` cpus share. APIC ids leave room for powers of two, except on
-/// AMD before Zen, where six cores that share an L3 follow the six before them without a hole.
+/// Returns the lowest APIC id of a cache that `shared` cpus share. APIC ids leave room for powers of two, except on AMD before Zen: there,
+/// six cores that share an L3 follow the six before them without a hole.
 fn lowest(dump: &Dump, place: &Place, shared: u32) -> u32 {
     let inside = place.apic & !(u32::MAX << place.package_shift);
     let dense = dump.is_amd() && dump.signature().is_some_and(|(family, ..)| family < 0x17);
@@ -61,8 +61,8 @@ fn lowest(dump: &Dump, place: &Place, shared: u32) -> u32 {
     inside / range * range
 }
 
-/// Functions 0x80000005 and 0x80000006 of K8 and K10: L1 and L2 are the core's own, the L3 is the package's, or the
-/// node's on Magny-Cours (family 0x10, model 9), whose packages hold two; the size is that of the package.
+/// Decodes functions 0x80000005 and 0x80000006 of K8 and K10: L1 and L2 are the core's own, the L3 is the package's, or the node's on
+/// Magny-Cours (family 0x10, model 9), which has two nodes in a package; the size is that of the package.
 fn amd_legacy(dump: &Dump, place: &Place) -> Vec<CacheKey> {
     let inside = place.apic & !(u32::MAX << place.package_shift);
     let cache = |level, kind, lowest, size_bytes: u64| {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use corewise_machine::facts::CoreType;
 
-/// How many leaves are kept; a cpu has fewer than 200.
+/// Maximum number of leaves kept; a cpu has fewer than 200.
 const MOST_LEAVES: usize = 2_000;
 
-/// What cpuid answers, by leaf (eax) and subleaf (ecx).
+/// Answers of cpuid, by leaf (eax) and subleaf (ecx).
 #[derive(Debug, Default)]
 pub struct Dump {
     answers: BTreeMap<(u32, u32), Registers>,
@@ -23,34 +23,34 @@ pub struct Registers {
 }
 
 impl Dump {
-    /// Reads a dump; lines that are none are passed over.
+    /// Parses a dump; other lines are skipped.
     pub fn parse(text: &str) -> Self {
         let answers = text.lines().filter_map(answer).take(MOST_LEAVES).collect();
         Self { answers }
     }
 
-    /// The answer to a leaf and subleaf.
+    /// Returns the answer to a leaf and subleaf.
     pub fn get(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
         self.answers.get(&(leaf, subleaf)).copied()
     }
 
-    /// The subleaves of a leaf from 0 on, up to the first that is missing.
+    /// Iterates over the subleaves of a leaf from 0 on, up to the first missing one.
     pub fn subleaves(&self, leaf: u32) -> impl Iterator<Item = Registers> + '_ {
         (0..).map_while(move |subleaf| self.get(leaf, subleaf))
     }
 
-    /// "GenuineIntel", "AuthenticAMD" and so on.
+    /// Returns the vendor: "GenuineIntel", "AuthenticAMD".
     pub fn vendor(&self) -> Option<String> {
         let Registers { ebx, ecx, edx, .. } = self.get(0, 0)?;
         text([ebx, edx, ecx])
     }
 
-    /// Whether it follows AMD's leaves: AMD and Hygon.
+    /// Returns true if it follows AMD's leaves: AMD and Hygon.
     pub fn is_amd(&self) -> bool {
         matches!(self.vendor().as_deref(), Some("AuthenticAMD" | "HygonGenuine"))
     }
 
-    /// The name that the processor gives itself.
+    /// Returns the processor's brand string.
     pub fn brand(&self) -> Option<String> {
         let parts: Vec<u32> = (0x8000_0002..=0x8000_0004)
             .filter_map(|leaf| self.get(leaf, 0))
@@ -59,7 +59,7 @@ impl Dump {
         text(parts).map(|name| name.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|name| !name.is_empty())
     }
 
-    /// Family, model and stepping with the extended parts added.
+    /// Returns family, model and stepping with the extended parts added.
     pub fn signature(&self) -> Option<(u32, u32, u32)> {
         let eax = self.get(1, 0)?.eax;
         let (base, extended) = (bits(eax, 8, 4), bits(eax, 20, 8));
@@ -69,7 +69,7 @@ impl Dump {
         Some((family, model, bits(eax, 0, 4)))
     }
 
-    /// The class of this core, where the processor has several.
+    /// Returns the class of this core, if the processor has several.
     pub fn core_type(&self) -> Option<CoreType> {
         if self.is_amd() {
             let core = self.get(0x8000_0026, 0).filter(|core| bits(core.eax, 30, 1) == 1)?;
@@ -82,14 +82,14 @@ impl Dump {
         }
     }
 
-    /// "x86_64" where the processor has long mode.
+    /// Returns "x86_64" if the processor has long mode, else "i686".
     pub fn architecture(&self) -> &'static str {
         let long_mode = self.get(0x8000_0001, 0).is_some_and(|leaf| bits(leaf.edx, 29, 1) == 1);
         if long_mode { "x86_64" } else { "i686" }
     }
 }
 
-/// `count` bits of a register from bit `from` on.
+/// Returns `count` bits of a register from bit `from` on.
 pub fn bits(register: u32, from: u32, count: u32) -> u32 {
     (register >> from) & ((1 << count) - 1)
 }

@@ -1,4 +1,4 @@
-//! Where a cpu is: package, die, module and core, out of its APIC id.
+//! A cpu's package, die, module and core, from its APIC id.
 
 use super::dump::{Dump, Registers, bits};
 
@@ -12,9 +12,9 @@ pub struct Place {
     /// Cores that Intel counts as one module.
     pub module: Option<i64>,
     pub core: i64,
-    /// What the kernel would list as thread siblings: the core; on AMD family 0x15 the module of two cores.
+    /// The kernel's thread siblings: the core; on AMD family 0x15 the module of two cores.
     pub siblings: i64,
-    /// How many low bits of the APIC id are inside the package.
+    /// Number of low bits of the APIC id inside the package.
     pub package_shift: u32,
 }
 
@@ -32,7 +32,7 @@ const INTEL_CORE: u32 = 2;
 const INTEL_MODULE: u32 = 3;
 const INTEL_DIE: u32 = 5;
 
-/// The place of a cpu by the newest leaf it has; nothing where it has not even leaf 1.
+/// Returns the place of a cpu by its newest leaf; `None` without leaf 1.
 pub fn place(dump: &Dump) -> Option<Place> {
     let first = dump.get(1, 0)?;
     let apic = bits(first.ebx, 24, 8);
@@ -49,7 +49,7 @@ fn steps(dump: &Dump, leaf: u32) -> Vec<Step> {
     dump.subleaves(leaf).map(step).take_while(|step| step.level != 0).collect()
 }
 
-/// AMD leaf 0x80000026: threads, complexes, dies, sockets; the shift of a level gives the id of that level.
+/// Decodes AMD leaf 0x80000026: threads, complexes, dies, sockets; the shift of a level gives the id of that level.
 fn amd_extended(dump: &Dump) -> Option<Place> {
     if !dump.is_amd() {
         return None;
@@ -60,7 +60,7 @@ fn amd_extended(dump: &Dump) -> Option<Place> {
     Some(shifted(apic, steps.first()?.shift, steps.last()?.shift, die_shift, None))
 }
 
-/// Intel leaves 0xb and 0x1f: the shift of a level gives the id of the level above, the last one that of the package.
+/// Decodes Intel leaves 0xb and 0x1f: the shift of a level gives the id of the level above, the last one the package's.
 fn intel_extended(dump: &Dump, leaf: u32) -> Option<Place> {
     let answer = dump.get(leaf, 0).filter(|answer| bits(answer.ebx, 0, 16) != 0)?;
     let steps = steps(dump, leaf);
@@ -85,8 +85,8 @@ fn shifted(apic: u32, core: u32, package: u32, die: Option<u32>, module: Option<
     }
 }
 
-/// AMD before leaf 0x80000026 without leaf 0xb: the size of the APIC id's core field (function 0x80000008), and the
-/// compute unit or core of function 0x8000001e.
+/// Decodes AMD before leaf 0x80000026 without leaf 0xb: the size of the APIC id's core field (function 0x80000008), and the compute unit or
+/// core of function 0x8000001e.
 fn amd(dump: &Dump, first: Registers, apic: u32) -> Place {
     let sizes = dump.get(0x8000_0008, 0).map_or(0, |leaf| leaf.ecx);
     let count = bits(sizes, 0, 8) + 1;
@@ -102,20 +102,20 @@ fn amd(dump: &Dump, first: Registers, apic: u32) -> Place {
     Place { siblings: unit, core, ..place }
 }
 
-/// Intel before leaf 0xb: the counts of logical processors (leaf 1) and of cores (leaf 4) in a package.
+/// Decodes Intel before leaf 0xb: the counts of logical processors (leaf 1) and of cores (leaf 4) in a package.
 fn intel(dump: &Dump, first: Registers, apic: u32) -> Place {
     let logical = ceiling_log2(logical_count(first));
     let cores = ceiling_log2(dump.get(4, 0).map_or(1, |leaf| bits(leaf.eax, 26, 6) + 1));
     shifted(apic, logical.saturating_sub(cores), logical, None, None)
 }
 
-/// How many APIC ids a package takes at most; one where the processor says that it has no such count.
+/// Returns the maximum number of APIC ids of a package; one if the processor reports no such count.
 fn logical_count(first: Registers) -> u32 {
     let counted = bits(first.edx, 28, 1) == 1;
     if counted { bits(first.ebx, 16, 8).max(1) } else { 1 }
 }
 
-/// The number of bits that number `count` things.
+/// Returns the number of bits that number `count` things.
 fn ceiling_log2(count: u32) -> u32 {
     count.max(1).next_power_of_two().trailing_zeros()
 }

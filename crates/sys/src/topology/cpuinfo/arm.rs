@@ -1,10 +1,10 @@
-//! Names of Arm cores by implementer and part number, as the MIDR register gives them.
+//! Names of Arm cores by implementer and part number, from the MIDR register.
 
 use std::collections::BTreeMap;
 
 use corewise_machine::facts::CpuFacts;
 
-/// Implementer and part number of a core, where they are known.
+/// Implementer and part number of a core, if known.
 type Part = Option<(u32, u32)>;
 
 /// Implementers by the number in MIDR_EL1 (Arm architecture reference manual, MIDR_EL1.Implementer).
@@ -69,13 +69,13 @@ const PARTS: [(u32, u32, &str); 40] = [
     (0xc0, 0xac4, "Ampere-1a"),
 ];
 
-/// The implementer of the first cpu.
+/// Returns the implementer of the first cpu.
 pub fn vendor(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<String> {
     let (implementer, _) = cpus.iter().find_map(|cpu| part_of(cpu.number))?;
     Some(implementer_name(implementer))
 }
 
-/// A name made of the parts in the machine, the fastest first: "10x Cortex-X925 + 10x Cortex-A725".
+/// Returns a name made of the parts in the machine, the fastest first: "10x Cortex-X925 + 10x Cortex-A725".
 pub fn model_name(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<String> {
     let mut parts: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
     for cpu in cpus {
@@ -94,13 +94,13 @@ pub fn model_name(part_of: impl Fn(u32) -> Part, cpus: &[CpuFacts]) -> Option<St
     (!names.is_empty()).then(|| names.join(" + "))
 }
 
-/// The implementer's name, or its number.
+/// Returns the implementer's name, or its number.
 pub fn implementer_name(implementer: u32) -> String {
     let known = IMPLEMENTERS.iter().find(|(number, _)| *number == implementer);
     known.map_or_else(|| format!("implementer {implementer:#x}"), |(_, name)| (*name).to_owned())
 }
 
-/// The core's name, or its implementer and part number.
+/// Returns the core's name, or its implementer and part number.
 pub fn part_name(implementer: u32, part: u32) -> String {
     let known = PARTS.iter().find(|(of, number, _)| (*of, *number) == (implementer, part));
     let unknown = || format!("{} part {part:#x}", implementer_name(implementer));

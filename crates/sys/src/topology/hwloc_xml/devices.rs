@@ -1,4 +1,4 @@
-//! The devices of an hwloc XML export: the objects PCIDev, and the names below them (OSDev).
+//! Devices of an hwloc XML export: the objects PCIDev, and the names below them (OSDev).
 
 use corewise_machine::CpuSet;
 use corewise_machine::facts::{Device, DeviceKind};
@@ -6,12 +6,10 @@ use roxmltree::Node;
 
 use super::{DEEPEST, cpus, objects};
 
-/// So many devices are read.
 const MOST_DEVICES: usize = 8_192;
-/// So many names of one device are kept.
 const MOST_NAMES: usize = 64;
 
-/// The devices of an export; none where it was made without I/O devices. A device hangs below the object that it is near to.
+/// Returns the devices of an export; none if it was made without I/O devices. A device is below the object that it is near to.
 pub fn devices(topology: Node) -> Vec<Device> {
     let mut found = Vec::new();
     let machines: Vec<Node> = objects(topology).collect();
@@ -19,7 +17,7 @@ pub fn devices(topology: Node) -> Vec<Device> {
     found
 }
 
-/// The cpus and nodes of the innermost object around a device that has some.
+/// The cpus and nodes of the innermost object around a device that has any.
 #[derive(Clone, Default)]
 struct Place {
     cpus: Option<CpuSet>,
@@ -43,7 +41,7 @@ fn device(object: Node, place: &Place) -> Option<Device> {
     let inside = object.descendants().filter(|node| node.attribute("type") == Some("OSDev"));
     let mut names: Vec<String> = inside.filter_map(|node| Some(node.attribute("name")?.to_owned())).collect();
     names.truncate(MOST_NAMES);
-    // One node means that one; several mean that hwloc did not know better.
+    // Several nodes mean that hwloc did not know which.
     let node = place.nodes.as_ref().filter(|nodes| nodes.len() == 1).and_then(CpuSet::lowest);
     Some(Device {
         kind: kind(class, &names)?,
@@ -57,7 +55,7 @@ fn device(object: Node, place: &Place) -> Option<Device> {
     })
 }
 
-/// What a device is, by its class code and by its names: an export may have been made where drivers have other names.
+/// Returns the kind of a device, by its class code and its names: the exporting system's drivers may use other names.
 fn kind(class: u32, names: &[String]) -> Option<DeviceKind> {
     let has = |beginnings: &[&str]| names.iter().any(|name| beginnings.iter().any(|begin| name.starts_with(begin)));
     match class >> 8 {

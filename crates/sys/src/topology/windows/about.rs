@@ -1,4 +1,4 @@
-//! What a recording of Windows says besides buffers, as lines `KEY: VALUE`: names of processor and system, memory, affinity.
+//! Facts in a recording of Windows besides buffers, as lines `KEY: VALUE`: names of processor and system, memory, affinity.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use corewise_machine::machine::{Processor, System};
 
 use crate::logical_processors::relations::GroupMask;
 
-/// What is said.
+/// The facts.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct About {
     pub processor: Processor,
     pub system: System,
-    /// The version of Wine, where Windows is imitated by it.
+    /// Version of Wine, if Windows is imitated by it.
     pub wine: Option<String>,
     /// The memory of the whole machine in bytes.
     pub memory_bytes: Option<u64>,
-    /// What is free of the memory of each node, in bytes.
+    /// Free memory of each node, in bytes.
     pub free_bytes: BTreeMap<u32, u64>,
     /// The cpus that the process may use.
     pub affinity: Vec<GroupMask>,
 }
 
-/// Reads the lines; what is no such line is passed over.
+/// Parses the lines; skips others.
 pub fn about(text: &str) -> About {
     let mut about = About::default();
     for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
@@ -55,7 +55,7 @@ fn mask(group: &str, bits: &str) -> Option<GroupMask> {
     Some(GroupMask { group: group.parse().ok()?, bits: u64::from_str_radix(bits, 16).ok()? })
 }
 
-/// "Intel64 Family 6 Model 151 Stepping 2", as the registry has it. On Arm these numbers are others, and hexadecimal.
+/// Parses "Intel64 Family 6 Model 151 Stepping 2" from the registry. On Arm these numbers are different ones, and hexadecimal.
 fn identify(processor: &mut Processor, identifier: &str) {
     let words: Vec<&str> = identifier.split(' ').collect();
     let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1)?.parse().ok());

@@ -1,4 +1,4 @@
-//! Sets of cpus that have none in common, and where what Windows says in two places divides the cpus differently.
+//! Disjoint sets of cpus, and differences between two of Windows' divisions of the cpus.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use corewise_machine::CpuSet;
 use crate::logical_processors::cpu_sets::CpuSetOf;
 use crate::logical_processors::numbering::Numbering;
 
-/// Sets of cpus that have none in common.
+/// Disjoint sets of cpus.
 #[derive(Debug, Default)]
 pub struct Parts {
     sets: Vec<CpuSet>,
@@ -16,7 +16,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Adds a set without the cpus that others have; false where nothing is left of it. Such cpus are reported once a set.
+    /// Adds a set without cpus of other sets; returns false if nothing is left of it. Such cpus are reported once a set.
     pub fn add(&mut self, cpus: CpuSet, what: &str, wrong: &mut Vec<String>) -> bool {
         let new = cpus.difference(&self.taken);
         if new != cpus {
@@ -35,7 +35,7 @@ impl Parts {
         self.sets.is_empty()
     }
 
-    /// Which of the sets a cpu is in.
+    /// Returns the index of the set that contains a cpu.
     pub fn place(&self, cpu: u32) -> Option<usize> {
         self.places.get(&cpu).copied()
     }
@@ -53,7 +53,7 @@ impl Parts {
     }
 }
 
-/// The cpus that an index of cpu sets puts together with others than the parts do. Indices hold inside of a group.
+/// Returns the cpus that an index of cpu sets groups differently from the parts. An index is valid inside its group.
 pub fn divided_otherwise(
     sets: &BTreeMap<u32, &CpuSetOf>,
     index: impl Fn(&CpuSetOf) -> u8,
