@@ -159,7 +159,7 @@ impl RuleFiles {
         Ok(Self { place, of_system })
     }
 
-    /// Returns the users whose processes the rules are about.
+    /// Returns the scope of the rules: this user or all users.
     pub fn scope(&self) -> Scope {
         if self.of_system { Scope::System } else { Scope::User(process::effective_user()) }
     }
@@ -277,7 +277,7 @@ impl RuleFiles {
     }
 }
 
-/// Resolves rules on a machine, all of whose online cpus they may use.
+/// Resolves rules on a machine; they may use all of its online cpus.
 pub fn resolve_on(machine: &Machine, rules: &[Rule], knowledge: &dyn MachineKnowledge) -> Vec<ResolvedRule> {
     let known = KnownMachine::load(machine, rules.iter().flat_map(Rule::expressions), knowledge)
         .with_allowed_cpus(machine.online.clone());
