@@ -1,4 +1,4 @@
-//! Short ways to write facts in the tests of the rules.
+//! Short constructors of facts for tests.
 
 use crate::CpuSet;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts};
@@ -9,7 +9,7 @@ pub fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).expect("a cpu list")
 }
 
-/// A cpu of which nothing is known.
+/// A cpu with nothing known.
 pub fn cpu(number: u32) -> CpuFacts {
     CpuFacts { number, ..CpuFacts::default() }
 }
