@@ -73,8 +73,8 @@ impl Hands {
         self.undo(others.into_iter());
     }
 
-    /// Places threads of a process; journals the changes together. The outcome is `None` for a thread with another mask than the one seen: the
-    /// next look handles it.
+    /// Places threads of a process; journals the changes together. The outcome is `None` for a thread with another mask than the one seen:
+    /// the next look handles it.
     pub fn place(&mut self, process: Process, reachable: &CpuSet, actions: &[Action]) -> Vec<Option<Outcome>> {
         let parts = actions.chunks(MAX_CHANGES_AT_ONCE);
         parts.flat_map(|actions| self.place_at_once(process, reachable, actions)).collect()

@@ -2,8 +2,8 @@
 //! journal, and gives everything back when it stops. It reads the rules from files that no other user can have written, and reads them
 //! again after they changed.
 //!
-//! Small enough to be trusted as root: it runs no command, reads no file that a rule names, and writes only its journal and the map of what
-//! cpus are worth.
+//! Small enough to be trusted as root: it runs no command and reads no file that a rule names. It writes only its journal and the map of
+//! what cpus are worth.
 
 mod authors;
 mod crowding;

@@ -14,15 +14,15 @@ use serde::{Deserialize, Serialize};
 pub struct Status<'a> {
     /// Running time. Times of processes count from its beginning.
     pub running: Duration,
-    /// How processes are detected: "by events", or "by looking at all every 1 s" and why.
+    /// Way of detecting processes: "by events", or "by looking at all every 1 s" with the reason.
     pub sight: String,
-    /// Why it is not known which program sets a mask; `None` if it is known.
+    /// Reason why it is not known which program sets a mask; `None` if it is known.
     pub author_gap: Option<String>,
     /// The processes that rules match.
     pub processes: Cow<'a, BTreeMap<u32, Held>>,
     /// The processes that rules match but that are not held for lack of room. If there are very many, only some are listed.
     pub waiting: Cow<'a, BTreeMap<u32, WaitingProcess>>,
-    /// Why the rules in force are not those in the files; `None` if they are.
+    /// Reason why the rules in force differ from the files; `None` if they do not.
     pub broken: Option<String>,
     /// Number of processes that a rule could not decide on because their executable cannot be read, by rule.
     pub unreadable: BTreeMap<String, u32>,

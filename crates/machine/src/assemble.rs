@@ -17,8 +17,8 @@ use crate::{CpuSet, Machine};
 
 /// Builds a machine from facts.
 ///
-/// Facts may be incomplete. Sets that name offline cpus are cut to the online ones, "shares with" is taken as mutual, the threads of a core
-/// share all its caches, and a level that the source does not report takes the objects of the next level outwards. So every online cpu is
+/// Facts may be incomplete. Sets that name offline cpus are cut to the online ones, "shares with" is taken as mutual, and the threads of a
+/// core share all its caches. A level that the source does not report takes the objects of the next level outwards. So every online cpu is
 /// in exactly one package, die, llc, cluster and core, whatever the facts are. Facts without any cpu give a machine without objects. If
 /// files contradict each other, [`agree`] decides before the facts are made.
 pub fn assemble(facts: MachineFacts) -> Machine {

@@ -131,7 +131,7 @@ pub enum Source {
     FunctionCall,
     /// The kernel's own deferred work in interrupt context.
     IrqWork,
-    /// The platform's own use (x86_platform_ipi).
+    /// A use of the platform's own (x86_platform_ipi).
     Platform,
     /// The temperature sensor.
     Thermal,

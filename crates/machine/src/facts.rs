@@ -1,6 +1,6 @@
 //! Facts that a reader found about a machine, before conclusions are drawn.
 //!
-//! Each source (sysfs, a cpuid dump, an hwloc export) fills the same plain facts; [`crate::assemble::assemble`] makes a [`crate::Machine`]
+//! Each source (sysfs, a cpuid dump, an hwloc export) fills the same plain facts. [`crate::assemble::assemble`] makes a [`crate::Machine`]
 //! of them, so that rules such as "a Bulldozer module is a cluster of two cores" are written once.
 
 mod device;

@@ -260,11 +260,12 @@ impl Machine {
         environment
     }
 
-    /// Returns a short name for "the same machine": equal for equal processors with equal topology, without the kernel and the system's own numbers.
+    /// Returns a short name for "the same machine": equal for equal processors with equal topology, without the kernel and the system's own
+    /// numbers.
     ///
-    /// It is the 64-bit FNV-1a hash, in hexadecimal, of the processor's identity, the present cpus, the cpu sets of all levels (which hold
-    /// the online cpus), the sizes of the last-level caches, and whether the machine is emulated. The cpus that this process may use are
-    /// not part of it, nor are microcode, kernel and governor, so that history can compare across them.
+    /// It is a 64-bit FNV-1a hash in hexadecimal. It covers the processor's identity, the present cpus, the cpu sets of all levels (which
+    /// hold the online cpus), the sizes of the last-level caches, and emulation. The cpus that this process may use are not part of it, nor
+    /// are microcode, kernel and governor, so that history can compare across them.
     pub fn fingerprint(&self) -> String {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut feed = |text: &str| {

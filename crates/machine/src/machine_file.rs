@@ -60,8 +60,8 @@ pub struct MachineFileError {
 /// Reads a machine file.
 ///
 /// # Errors
-/// [`MachineFileError`] if the text is no TOML, has unknown keys or values, or describes an impossible machine: a cpu in two cores, a core
-/// in two dies, a distance too few.
+/// [`MachineFileError`] if the text is no TOML, has unknown keys or values, or describes an impossible machine (a cpu in two cores, a
+/// missing distance).
 pub fn parse(text: &str) -> Result<MachineFile, MachineFileError> {
     let document: Document = toml::from_str(text).map_err(|error| MachineFileError {
         line: line_of(text, error.span().map_or(0, |span| span.start)),

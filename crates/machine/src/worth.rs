@@ -1,8 +1,8 @@
 //! Worth of each cpu now: its speed times the share of it that a new thread would get.
 //!
 //! The speed is that of the latest survey, relative to the fastest cpu of the machine. The share is what fair scheduling gives one more
-//! thread: all that is idle, or half of what interrupts, the host and real-time tasks leave, whichever is more. Nothing here depends on an
-//! operating system: [`Board::update`] takes counters as they were read.
+//! thread. It is the larger of two: the idle share, or half of what interrupts, the host and real-time tasks leave. Nothing here depends on
+//! an operating system: [`Board::update`] takes counters as they were read.
 
 mod now;
 mod record;
@@ -51,8 +51,8 @@ pub struct CpuWorth {
     pub record: Record,
 }
 
-/// Returns the speed of each cpu of a machine, by number: relative to the fastest of `measured` (a cpu and its time for a fixed piece of
-/// work, in nanoseconds), or else by the hardware's own ranking of the kinds of cores.
+/// Returns the speed of each cpu of a machine, by number, relative to the fastest cpu. `measured` holds cpus and their times for a fixed
+/// piece of work, in nanoseconds. Unmeasured cpus are ranked by the hardware's own numbers for the kinds of core.
 pub fn relative_speeds(machine: &Machine, measured: &[(u32, f64)]) -> Vec<Speed> {
     let fastest = measured.iter().map(|(_, nanoseconds)| *nanoseconds).fold(f64::INFINITY, f64::min);
     let of = |cpu: u32| {

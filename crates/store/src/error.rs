@@ -103,7 +103,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The number asked for.
         number: i64,
-        /// The numbers that exist, rising.
+        /// The numbers that exist, ascending.
         existing: Vec<i64>,
     },
     /// The artifact of this number was deleted.

@@ -173,8 +173,8 @@ fn immutable_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-/// Opens a database only to read. If this user may not create the files beside a database with a write-ahead log, and there is no log now,
-/// reads the file as immutable: it is complete.
+/// Opens a database only to read. This user may be unable to create the files beside a database with a write-ahead log. If there is no log
+/// now, the file is complete and is read as immutable.
 fn open_to_look(place: &FilePlace) -> rusqlite::Result<(Connection, i32, i32)> {
     match ask(connect(place.path(), OpenFlags::SQLITE_OPEN_READ_ONLY)?) {
         Err(error) if is_not_writable(&error) && !has_log(place) => ask(open_immutable(place.path())?),

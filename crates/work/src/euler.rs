@@ -53,14 +53,14 @@ impl Default for Options {
 /// updates per second.
 ///
 /// Each thread has some layers of the box, in memory that it touches first, and steps its cells along x, y and z (finite volumes,
-/// MUSCL-Hancock, HLLC). In each step it reads two layers of each neighbour, and all threads agree on the length of the step, so it is as
-/// fast as its slowest thread. One core is limited by arithmetic, mostly divisions and square roots, at some hundred cycles an update. Each
-/// step moves every cell three times from memory and back, 240 bytes. So many cores may be limited by memory: by the number of channels
-/// they use, and by whether a thread stays on the node of its layers.
+/// MUSCL-Hancock, HLLC). In each step it reads two layers of each neighbour, and all threads agree on the length of the step. So a step is
+/// as fast as its slowest thread. One core is limited by arithmetic, mostly divisions and square roots, at some hundred cycles an update.
+/// Each step moves every cell three times from memory and back, 240 bytes. So many cores may be limited by memory: by the number of
+/// channels they use, and by whether a thread stays on the node of its layers.
 ///
-/// The result is checked: mass, momentum and energy in the box are conserved up to rounding (a bound on the rounding of 3 sweeps a step,
-/// and of the sums themselves). The same solver, on up to eight threads, also runs Sod's shock tube along each of x, y and z. It must agree
-/// with the exact solution of Riemann's problem in the mean over 128 cells to 0.006 in density, 0.012 in velocity and 0.005 in pressure.
+/// The result is checked. Mass, momentum and energy in the box are conserved up to rounding: a bound for 3 sweeps a step, and for the sums
+/// themselves. The same solver, on up to eight threads, also runs Sod's shock tube along each of x, y and z. It must agree with the exact
+/// solution of Riemann's problem in the mean over 128 cells to 0.006 in density, 0.012 in velocity and 0.005 in pressure.
 ///
 /// # Errors
 /// See [`Error`].

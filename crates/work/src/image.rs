@@ -77,9 +77,9 @@ impl Default for Options {
 /// rounds divided by the time of all rounds, and the first metric is the geometric mean of the eight. About 60 bytes of memory are needed
 /// for each pixel.
 ///
-/// The limit is memory: each pass reads and writes planes that are larger than a core's caches, neighbours read each other's outermost
-/// rows, and in a transposition each thread reads from all others. Arithmetic limits blur, median and low-pass while few threads share a
-/// node's memory. So threads spread over caches and nodes with memory of their own are fast; threads crowded on one are not.
+/// The limit is memory. Each pass reads and writes planes that are larger than a core's caches, and neighbours read each other's outermost
+/// rows. In a transposition each thread reads from all others. Arithmetic limits blur, median and low-pass while few threads share a node's
+/// memory. So threads spread over caches and nodes with memory of their own are fast; threads crowded on one are not.
 ///
 /// The usual size is 32 rounds with 3 megapixels. Some or all pixels of the last round are checked against: a convolution in two
 /// dimensions, the formula of the gradient, sorting, the least and greatest of squares, a count and a search of all thresholds, a search of

@@ -46,9 +46,9 @@ impl Default for Options {
 /// waits (`normal`: logarithms and cosines in a row; `disc`, `cube`: unpredictable branches) than with one without waits.
 ///
 /// For each movement the result is checked against two closed forms. Steps that are independent, of length one and isotropic end at the
-/// origin in the mean, with a variance of n/3 along each axis, and at a mean squared distance of n. That distance has a variance of 2/3 n
-/// (n - 1): it is n + 2 Σ u·v over all pairs of different steps; the pairs are uncorrelated, and the mean of (u·v)² is 1/3, on the sphere
-/// and on the lattice. Each mean must be within six standard errors.
+/// origin in the mean, with a variance of n/3 along each axis, and at a mean squared distance of n. That distance is n + 2 Σ u·v over all
+/// pairs of different steps. The pairs are uncorrelated, and the mean of (u·v)² is 1/3, on the sphere and on the lattice. So its variance
+/// is 2/3 n (n - 1). Each mean must be within six standard errors.
 ///
 /// # Errors
 /// See [`Error`].

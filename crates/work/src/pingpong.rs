@@ -55,11 +55,11 @@ pub struct Options {
 /// round trips per second of all pairs together and the quantiles of a round trip's time.
 ///
 /// Threads `2 k` and `2 k + 1` are a pair; if their number is odd, the last has a partner on the cpu that would come next. A waiting thread
-/// sleeps in the kernel. So the time is that of system calls, of the kernel's path to the sleeper, of the interrupt that wakes its cpu, and
-/// of that cpu's exit from its idle state. It is least if both are on one cpu, or on two cpus of one cache that have no time to enter a
-/// deep idle state. The difference to its cost across sockets is what a placement can save.
+/// sleeps in the kernel. So the time consists of system calls, the kernel's path to the sleeper, the interrupt that wakes its cpu, and that
+/// cpu's exit from its idle state. It is least if both are on one cpu, or on two cpus of one cache that have no time to enter a deep idle
+/// state. The difference to its cost across sockets is what a placement can save.
 ///
-/// The result is checked: each pair has counted to exactly twice its number of round trips, each number was the expected one, and the
+/// The result is checked. Each pair has counted to exactly twice its number of round trips, each number was the expected one, and the
 /// histogram holds that many round trips. A partner that dies ends its pair at once. If no pair makes a round trip for ten seconds, all are
 /// ended.
 ///

@@ -66,19 +66,21 @@ pub enum Via {
     Ring(Slots),
 }
 
-/// Passes JSON lines through five stages: the source copies a line of the input, parse makes an object of it, transform removes, renames
-/// and adds fields and tallies bytes per service, serialise makes a line of it again, and the sink counts lines and sums their hashes.
+/// Passes JSON lines through five stages. The source copies a line of the input, and parse makes an object of it. Transform removes,
+/// renames and adds fields and tallies bytes per service. Serialise makes a line of it again, and the sink counts lines and sums their
+/// hashes.
 ///
-/// A lane is a chain of threads that do these stages, each next to the one it sends to. With 1 thread it does all of it; with 2 it has
-/// "parse" (from the source on) and "serialise" (transform to sink); with 3 "parse", "transform" and "serialise" (with the sink); with 4
-/// "source" too; with 5 "sink" too. The threads of the settings make the fewest lanes that [`Options::lane_threads`] allows, of nearly
-/// equal length. Threads (and the cpus of the settings) are counted lane by lane, in the order of the stages. Lanes take the lines in
-/// blocks from a common count. Each name ends in the lane's number: "parse 1" is of the second lane. A lane's only thread is "pipeline 0".
+/// A lane is a chain of threads that do these stages, each next to the one it sends to. With 1 thread it does all of it. With 2 it has
+/// "parse" (from the source on) and "serialise" (transform to sink). With 3 it has "parse", "transform" and "serialise" (with the sink),
+/// with 4 "source" too, with 5 "sink" too. The threads of the settings make the fewest lanes that [`Options::lane_threads`] allows, of
+/// nearly equal length. Threads (and the cpus of the settings) are counted lane by lane, in the order of the stages. Lanes take the lines
+/// in blocks from a common count. Each name ends in the lane's number: "parse 1" is of the second lane. A lane's only thread is "pipeline
+/// 0".
 ///
-/// The limit is communication: a line is written by one cpu and read by the next, and so are the channel's positions and slots, and the
-/// last thread frees memory that parse allocated. That is cheap on cpus that share a cache; across caches it can cost more than parsing. A
-/// lane of several threads may well be slower than one thread that does all and sends nothing; lanes of one thread
-/// ([`Options::lane_threads`] 1) show by how much.
+/// The limit is communication. A line is written by one cpu and read by the next, and so are the channel's positions and slots. The last
+/// thread frees memory that parse allocated. That is cheap on cpus that share a cache; across caches it can cost more than parsing. A lane
+/// of several threads may well be slower than one thread that does all and sends nothing. Lanes of one thread ([`Options::lane_threads`] 1)
+/// show by how much.
 ///
 /// The usual size is 800 MB of lines: the input again and again, up to a last line. Generated events are 16384 lines of 200 to 1000 bytes.
 /// The number of lines, the sum of the hashes and the tallies are compared with the same transformation written a second time without

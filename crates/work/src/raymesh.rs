@@ -62,9 +62,9 @@ impl Default for Options {
 }
 
 /// Computes, for each of three lights, a table of how far the way from points of a floor to the light is free of a mesh. The main thread
-/// coordinates, waits, and saves each table to disk before the next begins: the mean length of the free way as `raymesh-N.pfm`, and the
-/// share of free rays as `raymesh-N.png`. This follows Inaki Ayucar's article "Parallel computing and processor affinity" (2009), which had
-/// 975,065 tests a table and one to nine threads; here the three tables have 975,065 cells in all.
+/// coordinates, waits, and saves each table to disk before the next begins. `raymesh-N.pfm` has the mean length of the free way,
+/// `raymesh-N.png` the share of free rays. This follows Inaki Ayucar's article "Parallel computing and processor affinity" (2009), which
+/// had 975,065 tests a table and one to nine threads. Here the three tables have 975,065 cells in all.
 ///
 /// Each cell is tested [`PASSES`] times in the usual size, at random points within it. A smaller share has fewer passes and then smaller
 /// tables. A size in time repeats tables of a tenth of the cells, with one test per cell for each thread. Each test looks for the nearest
@@ -74,9 +74,9 @@ impl Default for Options {
 /// 100,000 triangles). Rows cost differently, since rays that pass the mesh closely take longer, so fixed bands of rows end at different
 /// times. While the main thread saves, all others sleep.
 ///
-/// Each run checks that every cell was written, that 200 cells drawn at random hold the same value when their rays are traced again, and
-/// that one ray of each agrees with testing all triangles in double precision: no hit, or the same distance to a ten thousandth. Tests
-/// compare the hierarchy with all triangles of random soups, and with the formula of a sphere.
+/// Each run checks that every cell was written, and that 200 cells drawn at random hold the same value when their rays are traced again.
+/// One ray of each is tested against all triangles in double precision: no hit, or the same distance to a ten thousandth. Tests compare the
+/// hierarchy with all triangles of random soups, and with the formula of a sphere.
 ///
 /// # Errors
 /// [`Error::Input`] for a mesh that cannot be read or numbers out of range, [`Error::System`] if threads cannot be started or a table

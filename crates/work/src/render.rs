@@ -53,19 +53,19 @@ impl Default for Options {
 /// threads or memory. A share has fewer or more paths for each point, and below one path a smaller picture. A size in time repeats pictures
 /// of one path for each point, and sums them.
 ///
-/// The limit is memory if caches do not hold the scene (55 MB in the usual size): after the first reflection neighbouring paths diverge,
+/// The limit is memory if caches do not hold the scene (55 MB in the usual size). After the first reflection neighbouring paths diverge,
 /// and each step of one waits for boxes and triangles from somewhere. With 4,000 triangles, which a second-level cache holds, paths are
 /// about twice as fast, partly because there are fewer steps. With memory on several nodes half of these reads or more are remote, unless
 /// each node has a copy, which is the purpose of `numa_aware`.
 ///
-/// A node's copy is made by a thread on the node's cpus, under a policy that binds its memory to the node (or to the nearest node with
-/// memory if it has none). A pinned thread reads the copy of its cpu's node; others are spread over the nodes and kept on their cpus. If
-/// the kernel refuses the policy, the first touch places the copy, and the report says so. On a machine with one node there is one copy,
+/// A thread on the node's cpus makes the node's copy, under a policy that binds its memory to the node. If the node has no memory, the
+/// nearest with memory is used. A pinned thread reads the copy of its cpu's node; others are spread over the nodes and kept on their cpus.
+/// If the kernel refuses the policy, the first touch places the copy, and the report says so. On a machine with one node there is one copy,
 /// and nothing to gain.
 ///
-/// Each run checks the tracer, with the same code, against two closed forms: a closed sphere that glows all over (furnace test: emission e
-/// and albedo r give e (1 - r^n) / (1 - r) for paths of n points), and a matt floor below a round lamp (albedo r, radiance l, lamp of
-/// radius a at height h: r l (a / h)^2), each within five standard errors. It also checks that all points of the picture are finite, no
+/// Each run checks the tracer, with the same code, against two closed forms, each within five standard errors. In a closed sphere that
+/// glows all over (furnace test), emission e and albedo r give e (1 - r^n) / (1 - r) for paths of n points. A matt floor of albedo r below
+/// a round lamp of radiance l, radius a and height h gives r l (a / h)^2. It also checks that all points of the picture are finite, no
 /// brighter than lamps allow, and complete, and that 50 of them are the same when traced again.
 ///
 /// # Errors

@@ -53,8 +53,8 @@ impl Default for Options {
 /// cpus make the tail short; more cpus do not. It is a closed loop: the next request comes after the last answer, so one long stall is one
 /// long request, however many would have come meanwhile.
 ///
-/// The result is checked: the histogram holds the expected number of requests, their sums match the closed form (an arithmetic series), no
-/// thread's requests took longer in all than the thread did by another clock, and the quantiles are in order.
+/// The result is checked. The histogram holds the expected number of requests, and their sums match the closed form (an arithmetic series).
+/// No thread's requests took longer in all than the thread did by another clock, and the quantiles are in order.
 ///
 /// # Errors
 /// See [`Error`].

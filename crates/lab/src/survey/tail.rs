@@ -55,7 +55,7 @@ impl TailPlan {
 pub struct TailSeen {
     /// Observations of each visited cpu.
     pub cpus: Vec<CpuObservation>,
-    /// How stalls were watched.
+    /// Settings and sources of the stall watch.
     pub watch: Watch,
     /// The data from which the causes were computed, if it was to be kept.
     pub recorded: Option<(Surroundings, Vec<StallVisit>)>,

@@ -27,8 +27,8 @@ pub fn clusters(facts: &MachineFacts, found_cores: &[Object], llcs: &[Llc]) -> V
     sets.into_iter().map(|cpus| Object { os_number: None, cpus }).collect()
 }
 
-/// Returns a cpu's cluster by the first rule that gives more than its core within its last-level cache: the Bulldozer module, the kernel's
-/// cluster (Intel modules, Arm clusters, Kunpeng), the cpus that share its L2.
+/// Returns a cpu's cluster: the Bulldozer module, the kernel's cluster (Intel modules, Arm clusters, Kunpeng), or the cpus that share its
+/// L2. The first of these counts that has more than its core and is within its last-level cache.
 fn members(cpu: &CpuFacts, modules: bool, inside: impl Fn(&&CpuSet) -> bool) -> Option<&CpuSet> {
     let module = cpu.thread_siblings.as_ref().filter(|_| modules);
     let holds_data = |kind: CacheKind| kind != CacheKind::Instruction;

@@ -14,7 +14,7 @@ const LEAST_GAP: f64 = 0.20;
 const BEST_FIRST: [CoreType; 3] = [CoreType::Performance, CoreType::Efficiency, CoreType::LowPower];
 
 /// Returns the kinds, best first; empty if all cores are alike. The first source that distinguishes cores is used: the kernel's names,
-/// `cpu_capacity`, ACPI CPPC, or the highest frequency, the last only if the cores also differ in build.
+/// `cpu_capacity`, ACPI CPPC, or the highest frequency. The frequency counts only if the cores also differ in build.
 pub fn kinds(facts: &MachineFacts, cores: &[Object]) -> Vec<Kind> {
     let capacity = |cpu: &CpuFacts| cpu.capacity.map(u64::from);
     let performance = |cpu: &CpuFacts| cpu.highest_performance.map(u64::from);

@@ -66,7 +66,7 @@ pub struct NoCpuLeft {
 }
 
 /// Plans to keep interrupts away from some cpus. Each keeps its other cpus without isolated ones (isolcpus=, nohz_full=), which the kernel
-/// might choose as well as any other; it keeps isolated ones only if it has no others. An interrupt without an online cpu left gets the
+/// might choose as well as any other. It keeps isolated ones only if it has no others. An interrupt without an online cpu left gets the
 /// remaining cpus of its device's node, or else all remaining cpus, never isolated ones.
 ///
 /// # Errors
@@ -148,7 +148,7 @@ impl<'a> Places<'a> {
 pub(crate) mod sample {
     use super::*;
 
-    /// The cpus of a kernel list.
+    /// Parses a kernel list.
     pub fn set(list: &str) -> CpuSet {
         CpuSet::parse_list(list).expect("a list in a test is right")
     }

@@ -32,7 +32,7 @@ impl Repeated {
     /// Reads `LIST`, `LIST xCOUNT` or `LIST xCOUNT step STEP`.
     ///
     /// The first object is the list; each further object is the previous one moved by the step. The default step is the length of the
-    /// list's first run, so that the next object begins at the end of that run: 8 for `0-7,16-23`, 2 for `0,1`, 1 for `0,16`.
+    /// list's first run: 8 for `0-7,16-23`, 2 for `0,1`, 1 for `0,16`. So the next object begins at the end of that run.
     fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let at = words.iter().position(|word| word.starts_with('x')).unwrap_or(words.len());

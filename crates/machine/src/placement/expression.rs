@@ -128,8 +128,8 @@ impl Expression {
         &self.text
     }
 
-    /// Returns the cpus, in the typed order, of an expression that is a single list or mask and so means the same on every machine with
-    /// these cpus; `None` for others.
+    /// Returns the cpus of a single list or mask, in the typed order; `None` for other expressions. A list or mask means the same on every
+    /// machine with these cpus.
     pub fn plain_cpus(&self) -> Option<Vec<u32>> {
         match &self.term.node {
             Node::List(cpus) => Some(cpus.clone()),

@@ -37,7 +37,7 @@ pub struct Role {
 pub enum Threads {
     /// Each thread may use all of it.
     Together,
-    /// By name: the first matching role decides; threads without a role may use the whole placement.
+    /// Roles by name: the first match decides; threads without a role may use the whole placement.
     Roles(Vec<Role>),
     /// One thread after the other, in order of appearance, on these cpus, round robin.
     OnePerThread(Vec<u32>),
@@ -75,8 +75,8 @@ pub struct View<'a> {
     pub seen: &'a [Seen<'a>],
     /// Time since the command was started.
     pub now: Duration,
-    /// Returns the cpus that the system grants to a request for all. Called only if a mask is not the expected one, to distinguish a program's
-    /// choice from an offline cpu or a changed cpuset.
+    /// Returns the cpus that the system grants to a request for all. Called only if a mask is not the expected one, to distinguish a
+    /// program's choice from an offline cpu or a changed cpuset.
     pub reachable: &'a dyn Fn() -> CpuSet,
 }
 

@@ -17,7 +17,7 @@ pub enum Mode {
     Preferred,
     /// From these nodes in turn, page by page.
     Interleave,
-    /// In turn, in proportion to the weights in /sys/kernel/mm/mempolicy/weighted_interleave.
+    /// From these nodes in turn, in proportion to the weights in /sys/kernel/mm/mempolicy/weighted_interleave.
     Weighted,
 }
 
@@ -159,8 +159,8 @@ pub struct PolicyToTry {
     pub reason: &'static str,
 }
 
-/// Returns the policies that differ from the default for a program on these cpus, at most one for each way to differ; empty if one node has
-/// all memory. `weights` are the kernel's for weighted interleaving of [`Nodes::All`], if the kernel supports it.
+/// Returns the policies that differ from the default for a program on these cpus, at most one for each way to differ. There are none if one
+/// node has all memory. `weights` are the kernel's for weighted interleaving of [`Nodes::All`], if the kernel supports it.
 ///
 /// `bind` differs from the default only if a node is full, so it is never proposed. `preferred` is proposed for memory that is not plain
 /// DRAM and has no cpus, since the default never takes it first.

@@ -1,7 +1,7 @@
 //! Patterns: a number of cpus over as many, or as few, objects of a level as possible.
 //!
-//! `spread` takes one cpu of each core before any sibling. It keeps the counts of the level's objects within one of each other, as far as
-//! their sizes allow, and is as even as possible at all levels around and inside them.
+//! `spread` takes one cpu of each core before any sibling. As far as the sizes of the level's objects allow, their counts differ by at most
+//! one. All levels around and inside them are as even as possible.
 //!
 //! `pack` finds the fewest objects that hold the number, in one object of the next level if possible. It takes one cpu of each core before
 //! any sibling, unless the level is the core.

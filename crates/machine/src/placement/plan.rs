@@ -1,6 +1,6 @@
 //! Planning: the placements of a program worth trying on a machine, and the number of others that each represents.
 //!
-//! Four of 32 cpus can be chosen in 35,960 ways, but most of these are equivalent: they differ only by an exchange of equal cores, caches
+//! Four of 32 cpus can be chosen in 35,960 ways, but most of these are equivalent. They differ only by an exchange of equal cores, caches
 //! or packages. [`plan`] proposes placements that a person would think of, leaves out equivalent ones, and counts exactly how many
 //! inequivalent choices exist.
 
@@ -116,8 +116,8 @@ pub fn plan(machine: &Machine, reachable: &CpuSet, threads: Option<u32>, busiest
     }
 }
 
-/// Returns the placement in which threads share the least, as an expression and its cpus: spread over the objects of the outermost level
-/// that has several, one cpu of each core before any sibling. It is all cpus if there are at least as many threads.
+/// Returns the placement in which threads share the least, as an expression and its cpus. It spreads them over the objects of the outermost
+/// level that has several, one cpu of each core before any sibling. It is all cpus if there are at least as many threads.
 pub fn spread_out(machine: &Machine, reachable: &CpuSet, threads: u32) -> (String, CpuSet) {
     let context = Context { machine, reachable, quiet: None, worth: None };
     let usable = usable(&context);

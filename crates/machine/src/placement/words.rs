@@ -31,7 +31,7 @@ pub fn find(word: &str) -> Option<Word> {
         .or_else(|| is(NEAR).then_some(Word::Near))
 }
 
-/// Finds the longest known word at the start of a text that ends at the text's end or before a hyphen (`all-core:0` is `all - core:0`).
+/// Finds the longest known word at the start of a text. A word ends at the text's end or before a hyphen (`all-core:0` is `all - core:0`).
 pub fn longest(text: &str) -> Option<(usize, Word)> {
     let ends: Vec<usize> = text.match_indices('-').map(|(place, _)| place).chain([text.len()]).collect();
     ends.into_iter().rev().find_map(|end| Some((end, find(&text[..end])?)))

@@ -89,7 +89,7 @@ impl Slab {
         Rows { direction, count, length, stride }
     }
 
-    /// Steps all cells along a direction (0, 1, 2 for x, y, z), with the `ratio` of [`sweep`]; returns the fastest wave afterwards, or
+    /// Steps all cells along a direction (0, 1, 2 for x, y, z), with the `ratio` of [`sweep`]. Returns the fastest wave afterwards, or
     /// `None` if it was stopped.
     pub fn step_along(&mut self, direction: usize, ratio: f64, stop: &AtomicBool) -> Option<f64> {
         let along = self.rows_along(direction);

@@ -10,8 +10,8 @@ pub const TOLERANCE: f64 = 1e-4;
 /// numbers.
 const LOST: f64 = 1e-6;
 
-/// Possible hits of a ray: single precision cannot decide on which side of a close edge a ray passes, so such a ray has more than one right
-/// answer.
+/// Possible hits of a ray. Single precision cannot decide on which side of a close edge a ray passes, so such a ray has several right
+/// answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// Distance of the nearest triangle that it hits well inside; `None` if there is no such triangle.

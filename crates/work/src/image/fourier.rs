@@ -34,8 +34,8 @@ fn transfer(length: usize) -> Vec<f32> {
     (0..length).map(left).collect()
 }
 
-/// Transforms the image by rows and columns, calls `change` on each column of the spectrum (its number, and its values from the lowest
-/// frequency on), and transforms it back.
+/// Transforms the image by rows and columns, calls `change` on each column of the spectrum, and transforms it back. The arguments are the
+/// column's number, and its values from the lowest frequency on.
 pub fn through_spectrum(
     member: &Member<'_>,
     planes: &Planes,

@@ -38,7 +38,7 @@ impl Input {
     /// Reads the lines of a file; blank ones are left out.
     ///
     /// # Errors
-    /// If it cannot be read, is larger than 256 MiB, has no line, or has a line longer than 64 KiB or one without a JSON object; the error
+    /// If it cannot be read, is larger than 256 MiB, or has no line. If a line is longer than 64 KiB or is not a JSON object; the error
     /// names the line.
     pub fn read(path: &Path, stop: &AtomicBool) -> Result<Self, Error> {
         let name = path.display().to_string();

@@ -17,7 +17,7 @@ const MOST_DRAWS: usize = 10;
 /// Makes the draw of cells independent of the draw of points.
 const DRAW: u64 = 0x6365_6c6c_7321;
 
-/// Checks that all cells were written, and that some drawn at random are right: traced again they hold the same, and one ray of each has
+/// Checks that all cells were written, and that some drawn at random are right. Traced again they hold the same, and one ray of each has
 /// the same hit in double precision with all triangles.
 ///
 /// # Errors

@@ -64,7 +64,7 @@ fn furnace(scene: &Scene, seed: u64) -> Result<String, Error> {
     )
 }
 
-/// Checks the floor straight below a ball of radiance l, of radius a at height h: the irradiance is PI l (a / h)^2, and a matt floor
+/// Checks the floor straight below a ball of radiance l, of radius a at height h. The irradiance is PI l (a / h)^2, and a matt floor
 /// reflects its albedo over PI of it to all sides.
 fn lamp(scene: &Scene, seed: u64) -> Result<String, Error> {
     let exact = f64::from(FLOOR_ALBEDO * LAMP_EMISSION * (LAMP_RADIUS / LAMP_HEIGHT).powi(2));

@@ -41,8 +41,8 @@ fn mirrored(direction: Vec3A, normal: Vec3A) -> Vec3A {
     (direction - normal * (2.0 * direction.dot(normal))).normalize()
 }
 
-/// Draws a direction with a density proportional to the cosine of its angle with the normal: from the contact point of a unit ball on the
-/// surface to a point anywhere on the ball.
+/// Draws a direction with a density proportional to the cosine of its angle with the normal. It points from the contact point of a unit
+/// ball on the surface to a random point of the ball's own surface.
 fn by_cosine(normal: Vec3A, random: &mut Random) -> Vec3A {
     let (height, around) = (2.0 * random.unit() - 1.0, TAU * random.unit());
     let radius = (1.0 - height * height).max(0.0).sqrt();

@@ -74,8 +74,8 @@ impl Kind for Channel {
     }
 }
 
-/// The first side. Neither side has a deadline: a wait with one sets a timer, which a virtual machine asks its host for, and a send through
-/// a full channel takes up to twice as long. A waiting side is woken when the other continues, or leaves because the visit is over.
+/// The first side. Neither side has a deadline: a wait with one sets a timer, which a virtual machine asks its host for. A send through a
+/// full channel then takes up to twice as long. A waiting side is woken when the other continues, or leaves because the visit is over.
 struct Sending<'a> {
     sender: Sender<u64>,
     /// Number of sends of the first sample.

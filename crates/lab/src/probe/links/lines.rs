@@ -5,7 +5,7 @@ use corewise_machine::random::Random;
 /// Lines of the smallest page.
 const LINES: usize = 64;
 
-/// Chooses random lines of a page, each in its own pair of lines (128 bytes): the hardware fetches lines in pairs, and the partner may
+/// Chooses random lines of a page, each in its own pair of lines (128 bytes). The hardware fetches lines in pairs, and the partner may
 /// still be answering on the last one.
 pub fn apart<const COUNT: usize>(random: &mut Random) -> [usize; COUNT] {
     let mut pairs: [usize; LINES / 2] = std::array::from_fn(|pair| pair);

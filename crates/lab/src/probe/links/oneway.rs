@@ -20,7 +20,7 @@ const SAMPLES: usize = 25;
 /// Number of lines: each message has its own, not written before.
 const LINES: usize = 2 * SAMPLES * (LEAD + MESSAGES);
 /// Largest difference of either way from their mean, as a share of it, at which the clocks agree. Smaller clock offsets cannot be
-/// distinguished from asymmetric costs: with the memory on one side, one way costs a fifth of the mean more on some machines of two
+/// distinguished from asymmetric costs. With the memory on one side, one way costs a fifth of the mean more on some machines of two
 /// sockets.
 const DIFFERENCE: f64 = 1.0 / 3.0;
 

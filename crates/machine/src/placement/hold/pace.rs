@@ -22,8 +22,8 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Returns the time to wait after a look of `cost`: [`SHORTEST`] after something new, then twice the last pause up to [`LONGEST`], and
-    /// never less than ten times the cost.
+    /// Returns the time to wait after a look of `cost`: [`SHORTEST`] after something new, then twice the last pause up to [`LONGEST`]. It
+    /// is never less than ten times the cost.
     pub fn after(&mut self, is_new: bool, cost: Duration) -> Duration {
         self.pause = if is_new { SHORTEST } else { (self.pause * 2).min(LONGEST) };
         self.pause.max(cost * SHARE)

@@ -51,8 +51,8 @@ vocabulary! {
 }
 
 impl Notation {
-    /// Returns the notation with which a machine's own shell starts a program: the command prompt on a machine with processor groups, which
-    /// only Windows has, and taskset elsewhere.
+    /// Returns the notation with which a machine's own shell starts a program: the command prompt on Windows, the only system with
+    /// processor groups, and taskset elsewhere.
     pub fn of_shell(machine: &Machine) -> Self {
         if machine.processor_groups.is_empty() { Self::Taskset } else { Self::Windows }
     }

@@ -2,7 +2,7 @@
 //!
 //! Cpus are a list with semicolons, "0;5-8;13-15;21" ("Bitsum's CPU Affinity Textual Representation",
 //! bitsum.com/company-news/bitsums-cpu-affinity-textual-representation). The file prolasso.ini has the rules of all processes in one line,
-//! `DefaultAffinitiesEx=`, with three fields for each: the process, a mask from old versions that is 0 now, and the list.
+//! `DefaultAffinitiesEx=`. Each rule has three fields: the process, a mask from old versions that is 0 now, and the list.
 
 use super::list::{self, in_order};
 use super::text::{Fault, Piece};

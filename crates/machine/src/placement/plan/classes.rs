@@ -3,8 +3,8 @@
 //! Two sets are in one class if a symmetry takes one to the other. A polynomial counts the classes of a subtree's sets: its coefficient of
 //! x^k is the number of classes of sets of k cpus. A usable cpu has 1 + x, any other 1. Subtrees of different shapes cannot be exchanged,
 //! so their polynomials are multiplied. For m subtrees of one shape with the polynomial f, only the number of times each class occurs among
-//! them matters. These are multisets of m classes, counted by the coefficient of y^m in the product over j of 1 / (1 - y x^j)^f_j (Pólya's
-//! theorem for the symmetric group). Taking the complement of a set keeps classes, so half of the sizes are enough.
+//! them matters. These are multisets of m classes. By Pólya's theorem for the symmetric group, the coefficient of y^m in the product over j
+//! of 1 / (1 - y x^j)^f_j counts them. Taking the complement of a set keeps classes, so half of the sizes are enough.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 
 /// A whole number that is exact up to [`u128::MAX`] (3.4e38), and beyond that only known to be larger.
 ///
-/// Sums and products are exact or "more than"; they never wrap. In JSON it is a text of decimal digits, or `"more than …"` if it is not
-/// exact, since numbers in JSON lose digits above 2^53.
+/// Sums and products are exact or "more than"; they never wrap. In JSON it is a text, since numbers in JSON lose digits above 2^53: decimal
+/// digits, or `"more than …"` if it is not exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Count(Option<u128>);
 

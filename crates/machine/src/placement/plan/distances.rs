@@ -19,7 +19,7 @@ pub struct Distances {
 
 /// Constraints on a symmetry, apart from the classes of nodes.
 pub enum Kept {
-    /// None.
+    /// No further constraint.
     Classes,
     /// Groups of nodes, by index, within a distance of each other; they nest.
     Nested(Vec<(u32, Vec<usize>)>),

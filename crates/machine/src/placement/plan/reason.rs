@@ -99,8 +99,9 @@ pub fn sort(kind: Option<CoreType>, stacked: Option<bool>, bare: bool) -> String
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-/// Explains cpus that no pattern gives: the number of objects they touch at each level, innermost first; their shares in the objects of the
-/// innermost level but the core, largest first; and the number of cpus on nodes without memory if others have memory.
+/// Explains cpus that no pattern gives. `touched` has the number of objects they touch at each level, innermost first. `shares` has their
+/// number in each object of the innermost level but the core, largest first. `bare` is the number of cpus on nodes without memory, if
+/// others have memory.
 pub fn other(touched: &[(Level, usize)], shares: &[usize], kinds: &[(CoreType, usize)], bare: usize) -> String {
     let places: Vec<String> = touched.iter().map(|(level, number)| counted(*number, *level)).collect();
     let mut text = format!("Also different: {}", places.join(" in "));

@@ -61,8 +61,8 @@ impl<'a> Scene<'a> {
         self.objects(Level::Core, &self.usable).into_iter().next()
     }
 
-    /// Returns true if a set has only cpus on nodes without memory, or, if costs were measured, only cpus with more expensive memory, while
-    /// other usable cpus have better memory.
+    /// Returns true if a set has only cpus on nodes without memory while other usable cpus have memory. If costs were measured, only cheap
+    /// memory counts.
     pub fn lacks_memory(&self, cpus: &CpuSet) -> bool {
         if let Some(cheap) = self.machine().cheap_memory() {
             return cpus.is_disjoint(&cheap) && !self.usable.is_disjoint(&cheap);
