@@ -12,8 +12,8 @@ use crate::{CpuSet, Gap, Level};
 
 /// A machine, built by [`crate::assemble::assemble`].
 ///
-/// Every online cpu is in exactly one package, die, llc, cluster and core. If a source does not report a level, its objects equal those of
-/// the next known level, so every level exists on every machine. Only books and drawers are not listed then.
+/// Every online cpu is in exactly one package, die, llc, cluster and core. If a source does not report a level, it takes the objects of the
+/// next known level, so every level exists on every machine. Only books and drawers are not listed then.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {

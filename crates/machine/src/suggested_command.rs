@@ -112,7 +112,7 @@ fn quote(word: &str) -> String {
     }
 }
 
-/// Options with which `tail` ran, to run it again.
+/// Options of an earlier `tail`, to run it again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TailOptions {
     /// The cpus, if not all allowed ones.

@@ -114,8 +114,8 @@ impl Board {
         &self.records
     }
 
-    /// Takes the counters of each cpu (`None` for offline ones), and the times each was throttled, if known. Shares are those of the time
-    /// since the last update. A cpu with unchanged counters keeps its shares.
+    /// Takes the counters of each cpu (`None` for offline ones), and the times each was throttled, if known. Shares cover the time since
+    /// the last update. A cpu with unchanged counters keeps its shares.
     pub fn update(&mut self, at_ns: u64, now: &[Option<Ticks>], throttled: impl Fn(u32) -> Option<u32>) {
         for (index, record) in self.records.iter_mut().enumerate() {
             let (speed, (llc, node, kind)) = (self.speeds[index], self.places[index]);

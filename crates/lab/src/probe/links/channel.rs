@@ -78,7 +78,7 @@ impl Kind for Channel {
 /// full channel then takes up to twice as long. A waiting side is woken when the other continues, or leaves because the visit is over.
 struct Sending<'a> {
     sender: Sender<u64>,
-    /// Number of sends of the first sample.
+    /// Sends of the last sample; zero before the first.
     sends: u64,
     meeting: &'a Meeting<'a>,
 }

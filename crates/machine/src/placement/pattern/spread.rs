@@ -108,7 +108,7 @@ impl Sharing<'_> {
         chosen
     }
 
-    /// Chooses `wanted` of some cpus, evenly over the objects of the first level, and within these over those of the next.
+    /// Chooses `wanted` of some cpus, evenly over the objects of the first level, and within these over the next level's objects.
     fn evenly(&self, wanted: usize, cpus: &[u32], levels: &[Level]) -> Vec<u32> {
         let Some((&level, inner)) = levels.split_first().filter(|_| 0 < wanted && wanted < cpus.len()) else {
             return cpus[..wanted].to_vec();

@@ -1,9 +1,9 @@
 //! Exchangeability of NUMA nodes under the matrix of their distances.
 //!
 //! Distances nest if they form an ultrametric: among any three nodes the two largest distances are equal. This is the case for links of
-//! packages in groups. They are then a tree, and every symmetry of the matrix is one of that tree. Other matrices, such as those of rings
-//! and meshes, may have symmetries that move several nodes at once. There, only nodes at the same distances from all others count as
-//! exchangeable. That finds fewer symmetries than exist, never one too many.
+//! packages in groups. They are then a tree, and every symmetry of the matrix is one of that tree. Other matrices, as of rings and meshes,
+//! may have symmetries that move several nodes at once. There, only nodes at the same distances from all others count as exchangeable. That
+//! finds fewer symmetries than exist, never one too many.
 
 use std::collections::BTreeSet;
 
