@@ -1,4 +1,4 @@
-//! Who set whose mask last, where the kernel reports it.
+//! Records which program last set a thread's mask, if the kernel reports it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 use corewise_model::keep::Author;
 use corewise_sys::affinity_events::{self, AffinityEvent, AffinityEvents, AffinityWatch};
 
-/// A request is remembered for so long; masks are looked at more often than that.
+/// Time for which a request is remembered. Masks are looked at more often than that.
 const MEMORY: Duration = Duration::from_secs(10);
-/// So many requests are remembered; where there are more, all are forgotten, and the authors count as unknown.
+/// Maximum requests remembered. Beyond it all are forgotten, and the authors count as unknown.
 const MOST_REQUESTS: usize = 10_000;
 
-/// The requests of late, by the threads whose masks they set.
+/// Recent requests, by the thread that they changed.
 pub struct Authors<'a> {
     source: &'a AffinityEvents,
     watch: AffinityWatch<'a>,
     requests: BTreeMap<u32, (Instant, Option<affinity_events::Author>)>,
     batch: Vec<AffinityEvent>,
-    /// The threads whose masks others were to set, until somebody asks.
+    /// The threads for which others requested a mask since the last [`Authors::set`].
     set: BTreeSet<u32>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Authors<'a> {
         Self::watch(self.source).map(|new| self.watch = new.watch)
     }
 
-    /// Takes what others requested of wanted threads since. Where events were lost, nothing before counts: a request that is not known may have come after it.
+    /// Takes others' requests for wanted threads. After lost events no earlier request counts, since the lost one may be newer.
     pub fn take(&mut self, is_wanted: impl Fn(u32) -> bool) {
         let now = Instant::now();
         if self.watch.drain(is_wanted, &mut self.batch) > 0 || self.requests.len() > MOST_REQUESTS {
@@ -45,24 +45,24 @@ impl<'a> Authors<'a> {
         }
     }
 
-    /// The wanted threads whose masks others were to set since this was asked last.
+    /// Returns the wanted threads for which others requested a mask since the last call.
     pub fn set(&mut self, is_wanted: impl Fn(u32) -> bool) -> BTreeSet<u32> {
         self.take(is_wanted);
         std::mem::take(&mut self.set)
     }
 
-    /// Forgets what is old.
+    /// Forgets old requests.
     pub fn forget(&mut self) {
         self.requests.retain(|_, (at, _)| at.elapsed() < MEMORY);
     }
 
-    /// Who set the mask of a thread of a process last.
+    /// Returns the author of the last request for a thread of a process.
     pub fn of(&self, thread: u32, process: u32) -> Author {
         self.requests.get(&thread).map_or(Author::Unknown, |(_, author)| named(author.as_ref(), process))
     }
 }
 
-/// In the words of the rules. One whose session is not known may be a person's program.
+/// Converts an author to the rules' terms. An author without a known session may be a person's program, so it is unknown.
 fn named(author: Option<&affinity_events::Author>, process: u32) -> Author {
     let Some(author) = author else { return Author::Unknown };
     let program = format!("{} ({})", author.name, author.process);

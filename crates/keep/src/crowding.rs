@@ -1,21 +1,21 @@
-//! The log of rules whose processes have no room: when it begins and when it is over, and no more often than that.
+//! Log of rules without room for their processes: one line when it begins and one when it is over.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use corewise_model::keep::{MAX_HELD_THREADS, WaitingProcess};
 
-/// For this long no process of a rule has waited when it is over: processes that come and go must not fill the log.
+/// Time without a waiting process after which a shortage is over, so that short-lived processes do not fill the log.
 const CALM: Duration = Duration::from_secs(60);
 
-/// The rules whose processes wait, and when one was last seen to.
+/// The rules with waiting processes, and when one was last seen to wait.
 #[derive(Debug, Default)]
 pub struct CrowdingLog {
     last_seen: BTreeMap<String, Duration>,
 }
 
 impl CrowdingLog {
-    /// Takes the processes that wait now; returns what is new, as sentences.
+    /// Takes the processes that wait now; returns the news as sentences.
     pub fn take_news(&mut self, waiting: &BTreeMap<u32, WaitingProcess>, now: Duration) -> Vec<String> {
         let mut news = Vec::new();
         let mut first_of_rules = BTreeMap::new();

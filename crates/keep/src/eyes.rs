@@ -1,4 +1,4 @@
-//! Seeing processes: by events where the system has them, otherwise by looking at all now and again.
+//! Detection of new processes: by events if the system has them, otherwise by polling.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,26 +10,26 @@ use corewise_sys::process_events::{Kind, ProcessEvent, ProcessEvents};
 use corewise_sys::processes::{self, Executable, Facts};
 use corewise_sys::{affinity, cpuset, task};
 
-/// How often all processes are looked at where there are no events.
+/// Interval between polls if there are no events.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Whose processes are kept.
+/// Range of the processes that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of this user, by number.
+    /// Processes of one user, by number.
     User(u32),
-    /// Those of every user.
+    /// Processes of all users.
     System,
 }
 
-/// What woke the loop.
+/// Reason for which the loop woke up.
 #[derive(Debug, Default)]
 pub struct Wake {
     /// The processes to look at.
     pub processes: BTreeSet<u32>,
-    /// Whether to look at all.
+    /// True to look at all processes.
     pub all: bool,
-    /// Whether events were lost.
+    /// True if events were lost.
     pub lost: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct Eyes {
     scope: Scope,
     events: Result<ProcessEvents, String>,
     batch: Vec<ProcessEvent>,
-    /// Without events: when each process started, and what it is called.
+    /// Start time and name of each process; used only without events.
     known: BTreeMap<u32, (u64, String)>,
     last_poll: Instant,
     users: BTreeMap<u32, String>,
@@ -54,7 +54,7 @@ impl Eyes {
         Self { scope, events: Err(String::new()), batch: Vec::new(), known, last_poll: Instant::now(), users }
     }
 
-    /// How processes are seen, in words.
+    /// Describes how processes are detected.
     pub fn sight(&self) -> String {
         match &self.events {
             Ok(_) => "by events".to_owned(),
@@ -62,7 +62,7 @@ impl Eyes {
         }
     }
 
-    /// Waits at most for so long. What happens to one process several times is one look.
+    /// Waits for events, at most for `patience`. Several events of one process count as one.
     pub fn wait(&mut self, patience: Duration) -> io::Result<Wake> {
         let mut wake = Wake::default();
         match &mut self.events {
@@ -89,7 +89,7 @@ impl Eyes {
         Ok(wake)
     }
 
-    /// The processes that are new, or execute or are called something else.
+    /// Returns the processes that are new, or changed their start time or name.
     fn poll(&mut self) -> BTreeSet<u32> {
         let stat = |id: u32| Some((id, Stat::of(id).ok()??)).map(|(id, stat)| (id, (stat.start_ticks, stat.name)));
         let now: BTreeMap<u32, (u64, String)> = processes::all().into_iter().filter_map(stat).collect();
@@ -98,13 +98,13 @@ impl Eyes {
         changed
     }
 
-    /// All processes.
+    /// Returns all processes.
     pub fn all(&self) -> BTreeSet<u32> {
         processes::all().into_iter().collect()
     }
 
-    /// A process without its threads and what it can reach, which is enough to decide whether a rule matches; nothing where it has ended, is
-    /// the kernel's or this one, or is none of those that are kept. The name of its parent takes another look.
+    /// Reads a process without its threads and reachable cpus, which is enough to decide whether a rule matches. Returns `None` if it has
+    /// ended, is a kernel thread or this process, or is out of scope. Reading the name of its parent costs another look.
     pub fn facts(&mut self, id: u32, names_parent: bool) -> Option<Process> {
         let facts = Facts::of(id).ok().flatten()?;
         let is_in_scope = match self.scope {
@@ -132,7 +132,7 @@ impl Eyes {
             argv: facts.arguments,
             user,
             charged_to,
-            // What a user's own service manager is told is the user's choice; it reaches no other user's processes.
+            // The unit in the user's own service manager is the user's choice, but it reaches no other user's processes.
             unit: facts.user_unit.or(facts.unit),
             cgroup: facts.cgroup,
             ..Process::default()
@@ -144,13 +144,13 @@ impl Eyes {
         self.users.entry(user).or_insert_with(name).clone()
     }
 
-    /// A process as a whole.
+    /// Reads a process as a whole.
     pub fn process(&mut self, id: u32) -> Option<Process> {
         self.facts(id, true).map(whole)
     }
 }
 
-/// A process with its threads and what it can reach.
+/// Adds the threads and the reachable cpus to a process.
 pub fn whole(process: Process) -> Process {
     let thread = |thread: processes::Thread| Thread {
         id: thread.identity.id,
@@ -162,21 +162,21 @@ pub fn whole(process: Process) -> Process {
     Process { reachable: cpuset::of(process.id), threads, ..process }
 }
 
-/// Whether a process has other threads than when it was looked at last, or one of them another mask: a system call a thread, and nothing else.
+/// Returns true if the number of threads or the mask of one of them has changed since the last look. Costs one system call per thread.
 pub fn has_drifted(process: u32, held: &Held) -> bool {
     let has_other_mask =
         |(thread, known): (&u32, &HeldThread)| affinity::of(*thread).ok().as_ref() != Some(&known.seen);
     task::has_other_than(process, held.threads.len()) || held.threads.iter().any(has_other_mask)
 }
 
-/// All processes that are kept, as they are now.
+/// Returns all processes in scope, as they are now.
 pub fn processes(scope: Scope) -> Vec<Process> {
     let mut eyes = Eyes::without_events(scope);
     let all = eyes.all();
     all.into_iter().filter_map(|id| eyes.process(id)).collect()
 }
 
-/// The processes that match, as they are now, without their threads and what they can reach.
+/// Returns the processes that match, without their threads and reachable cpus.
 pub fn fitting(scope: Scope, matches: &Match) -> Vec<Process> {
     let mut eyes = Eyes::without_events(scope);
     let names_parent = matches.parent.is_some();
@@ -184,7 +184,7 @@ pub fn fitting(scope: Scope, matches: &Match) -> Vec<Process> {
     all.filter(|process| matches.fit(process) == Fit::Yes).collect()
 }
 
-/// A process as it is now; nothing where it has ended, or is the kernel's or this one.
+/// Reads a process as it is now; `None` if it has ended, or is a kernel thread or this process.
 pub fn process(id: u32) -> Option<Process> {
     Eyes::without_events(Scope::System).process(id)
 }

@@ -1,4 +1,4 @@
-//! Placing threads and giving back what they had, through the journal.
+//! Places threads and restores their original masks, through the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,46 +10,46 @@ use corewise_sys::change::{AffinityChange, Change, Journal, Left, Standing, left
 use corewise_sys::process::Process;
 use corewise_sys::{affinity, cpuset};
 
-/// A thread: its number, and when it started.
+/// Identity of a thread: its number and start time.
 type Identity = (u32, u64);
 
-/// Most changes written to the journal at once. So many more than there are threads may be open.
+/// Maximum changes written to the journal at once. The journal may exceed the number of threads by as many.
 pub const MAX_CHANGES_AT_ONCE: usize = 500;
-/// Most masks remembered of a thread: the latest.
+/// Maximum masks remembered of a thread, the latest ones.
 const MAX_MASKS_OF_A_THREAD: usize = 8;
 
 pub struct Hands {
     journal: Journal,
-    /// The change of each thread in the journal: one, however often it was placed, so that one thread cannot fill the journal.
+    /// The journalled change of each thread. There is one, however often the thread was placed, so that a thread cannot fill the journal.
     changes: BTreeMap<Identity, ThreadChange>,
 }
 
-/// The change of a thread in the journal.
+/// A thread's change in the journal.
 struct ThreadChange {
     number: u32,
-    /// The masks that it was given, the last one last: setting one of them again takes no other change.
+    /// The masks that the thread was given, the latest last. Setting one of them again needs no other change.
     given: Vec<CpuSet>,
-    /// When the first was decided.
+    /// Time of the first decision, in clock ticks.
     at_ticks: u64,
 }
 
 impl Hands {
     pub fn new(mut journal: Journal) -> Self {
-        // Where that cannot be, each placing says why.
+        // If this fails, each placement reports why.
         let _ = journal.stay();
         Self { journal, changes: BTreeMap::new() }
     }
 
-    /// Takes over what a keeper left that was killed: masks that are still as it set them stay, and are this one's from now on, with what
-    /// the threads had before and were given. Everything else of it is given back.
+    /// Takes over the changes of a killed keeper. Masks that are still as it set them stay and become this keeper's, with the threads'
+    /// original masks. Everything else is given back.
     ///
     /// # Errors
-    /// Where the folder of journals cannot be read.
+    /// If the folder of journals cannot be read.
     pub fn take_over(&mut self) -> Result<Vec<(Identity, Original, CpuSet)>, SysError> {
         let mut placed = Vec::new();
         for mut left in left_in(self.journal.folder())?.into_iter().flatten().filter(is_of_keeper) {
             let masks = left.masks_in_force();
-            // What cannot be written down is given back with the rest.
+            // Changes that cannot be journalled are given back with the rest.
             if let Ok(numbers) = self.journal.take_over(masks.iter().cloned().map(Change::Affinity).collect()) {
                 left.hand_over(&masks);
                 for (mask, number) in masks.into_iter().zip(numbers) {
@@ -67,14 +67,14 @@ impl Hands {
         Ok(placed)
     }
 
-    /// Gives back what was changed of threads that are not among those that rules hold.
+    /// Restores the threads that are not among `held`.
     pub fn give_back_others(&mut self, held: &BTreeSet<Identity>) {
         let others: Vec<Identity> = self.changes.keys().filter(|thread| !held.contains(thread)).copied().collect();
         self.undo(others.into_iter());
     }
 
-    /// Places threads of a process, written down all at once. Nothing for a thread that has not the mask that was seen: the next look
-    /// finds out about it.
+    /// Places threads of a process; journals the changes together. The outcome is `None` for a thread with another mask than the one seen:
+    /// the next look handles it.
     pub fn place(&mut self, process: Process, reachable: &CpuSet, actions: &[Action]) -> Vec<Option<Outcome>> {
         let parts = actions.chunks(MAX_CHANGES_AT_ONCE);
         parts.flat_map(|actions| self.place_at_once(process, reachable, actions)).collect()
@@ -114,7 +114,7 @@ impl Hands {
         changes.is_some_and(|change| change.given.contains(cpus))
     }
 
-    /// Has a change undo what the thread was given before, too.
+    /// Makes a change undo the thread's earlier masks too.
     fn containing_earlier(&self, change: AffinityChange) -> AffinityChange {
         let Some(earlier) = self.changes.get(&(change.thread.id, change.thread.start_ticks)) else { return change };
         AffinityChange { at_ticks: earlier.at_ticks, ..change.and_in_turn(earlier.given.clone()) }
@@ -133,7 +133,7 @@ impl Hands {
         }
     }
 
-    /// Remembers the latest change of a thread, which contains the ones before it.
+    /// Remembers the latest change of a thread, which contains the earlier ones.
     fn replace_change(&mut self, thread: Identity, mut change: ThreadChange) {
         if let Some(replaced) = self.changes.remove(&thread) {
             self.journal.forget_replaced(replaced.number);
@@ -144,14 +144,14 @@ impl Hands {
         self.changes.insert(thread, change);
     }
 
-    /// Gives threads back what they had; how many have that again.
+    /// Restores the original masks of threads; returns the number restored.
     pub fn give_back(&mut self, actions: &[Action]) -> usize {
         let as_seen: Vec<&Action> = actions.iter().filter(|action| is_as_seen(action)).collect();
         self.undo(actions.iter().map(|action| (action.thread, action.start_ticks)));
         self.restore(&as_seen)
     }
 
-    /// Gives everything back, also what no action speaks of any more; how many threads of the actions have again what they had.
+    /// Restores everything, including changes that no action mentions; returns the number of the actions' threads restored.
     pub fn give_back_all(&mut self, actions: &[Action]) -> usize {
         let as_seen: Vec<&Action> = actions.iter().filter(|action| is_as_seen(action)).collect();
         self.changes.clear();
@@ -159,7 +159,7 @@ impl Hands {
         self.restore(&as_seen)
     }
 
-    /// Forgets threads that ended: there is nothing to give back.
+    /// Forgets threads that have ended: they need no restoring.
     pub fn forget(&mut self, threads: impl Iterator<Item = Identity>) {
         self.undo(threads);
     }
@@ -169,7 +169,7 @@ impl Hands {
         self.journal.undo_these(&numbers.collect());
     }
 
-    /// What a thread inherited is in no journal of its own; giving it back changes nothing that was there before.
+    /// Restores inherited masks, which have no journal entry of their own; no original setting is lost.
     fn restore(&self, as_seen: &[&Action]) -> usize {
         let restored = as_seen.iter().filter(|action| {
             let before = match &action.original {
@@ -182,7 +182,7 @@ impl Hands {
     }
 }
 
-/// Whether a thread lives and has what was seen last: nobody set its mask since.
+/// Returns true if a thread lives and its mask is still the one seen last.
 fn is_as_seen(action: &Action) -> bool {
     identity(action).is_alive() && affinity::of(action.thread).is_ok_and(|cpus| cpus == action.seen)
 }
@@ -199,7 +199,7 @@ fn outcome(cpus: io::Result<CpuSet>) -> Outcome {
     }
 }
 
-/// A thread that was placed before, or inherited its mask, had something else before than what is seen now.
+/// Builds the journal's change. A thread that was placed before, or inherited its mask, had another original mask than the one seen now.
 fn change(process: Process, action: &Action, cpus: &CpuSet, reachable: &CpuSet) -> io::Result<AffinityChange> {
     let (old, was_all) = match &action.original {
         Original::All => (reachable.clone(), true),
@@ -208,7 +208,7 @@ fn change(process: Process, action: &Action, cpus: &CpuSet, reachable: &CpuSet) 
     AffinityChange::from_known(process, identity(action), old, was_all, cpus.clone())
 }
 
-/// Whether a journal is one that a keeper left which was killed: its changes are masks alone.
+/// Returns true if a killed keeper left this journal: all its changes are masks.
 fn is_of_keeper(left: &Left) -> bool {
     *left.standing() == Standing::Left && left.open_entries().all(|entry| matches!(entry.change, Change::Affinity(_)))
 }

@@ -1,6 +1,8 @@
-//! The loop that keeps rules in force: it sees processes, asks [`corewise_model::keep::Keeper`] what to do, does that through the journal,
-//! and gives everything back when it stops. It reads the rules from files that no other user can have written, and again after they changed.
-//! Small enough to be trusted as root: it runs no command, reads no file that a rule names, and writes nothing but its journal and the map of
+//! The loop that keeps rules in force. It watches processes, asks [`corewise_model::keep::Keeper`] what to do, does that through the
+//! journal, and gives everything back when it stops. It reads the rules from files that no other user can have written, and reads them
+//! again after they changed.
+//!
+//! Small enough to be trusted as root: it runs no command and reads no file that a rule names. It writes only its journal and the map of
 //! what cpus are worth.
 
 mod authors;
@@ -39,19 +41,19 @@ pub use status::{Status, metrics};
 use sweep::SweepSchedule;
 use worth::WorthMap;
 
-/// How soon an order is seen.
+/// Longest delay before an order is seen.
 pub const TICK: Duration = Duration::from_millis(500);
-/// Every so many ticks a change is reported.
+/// Ticks between reports of changes.
 const TICKS_TO_REPORT: u64 = 2;
-/// Every so many ticks the masks of held threads are looked at: a system call a thread.
+/// Ticks between looks at the masks of held threads; each look costs one system call per thread.
 const TICKS_TO_MASKS: u64 = 4;
-/// The same where the kernel reports who sets a mask: control groups and threads that end remain.
+/// Ticks between looks at the masks if the kernel reports the authors. Control groups and threads that end still need a look.
 const TICKS_TO_MASKS_WITH_EVENTS: u64 = 20;
-/// Every so many ticks all held processes are looked at as a whole: their control groups may have changed without their masks.
+/// Ticks between looks at all held processes as a whole: their control groups may have changed without their masks.
 const TICKS_TO_WHOLE: u64 = 240;
-/// A loss of events is logged at most this often: a storm of them must not fill the log.
+/// Shortest time between two log lines about lost events, so that a storm does not fill the log.
 const LOSS_LOG_PAUSE: Duration = Duration::from_secs(60);
-/// So often in a row a process is looked at that starts threads while it is placed: each look leaves fewer that can start others elsewhere.
+/// Maximum passes over a process that keeps starting threads. Each pass leaves fewer unplaced threads that can start others.
 const MOST_LOOKS: usize = 10;
 
 /// The next step of the loop.
@@ -68,7 +70,7 @@ pub enum KeepOrder {
 /// A user's request about a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseRequest {
-    /// Leave it alone, and give it back what it had.
+    /// Leave it alone, and restore its original cpus.
     Release,
     /// Hold it again.
     Hold,
@@ -76,20 +78,20 @@ pub enum ReleaseRequest {
 
 /// Callbacks from the loop to its caller. Logs go to `tracing`.
 pub trait KeepHost {
-    /// Returns the next step; called once a [`TICK`] and after each batch of events.
+    /// Returns the next step. Called once a [`TICK`] and after each batch of events.
     fn next_order(&mut self) -> KeepOrder;
 
-    /// Announces that the rules are about to be read again; returns the requests about processes since the last time.
+    /// Announces that the rules are about to be read again; returns the requests made since the last call.
     fn begin_reload(&mut self) -> Vec<(u32, ReleaseRequest)>;
 
     /// Returns the earlier measurements that expressions of rules need.
     fn knowledge(&self) -> &dyn MachineKnowledge;
 
-    /// Returns how fast the cpus of a machine are, for the map of what they are worth.
+    /// Returns the speeds of a machine's cpus, for the map of what they are worth.
     fn speeds(&self, machine: &Machine) -> Vec<Speed>;
 
-    /// Takes how it stands: after something changed, at most once a second, and at once after the rules were read. False where that is to be
-    /// told again, since it could not be written.
+    /// Takes the loop's status: after a change, at most once a second, and at once after the rules were read. Returns false if the status
+    /// could not be written and is to be reported again.
     fn report(&mut self, status: &Status<'_>) -> bool;
 }
 
@@ -98,19 +100,19 @@ pub trait KeepHost {
 pub struct KeepOptions<'a> {
     /// The rules to keep in force.
     pub rules: RuleFiles,
-    /// The journal of changes. The loop takes over the changes in its folder of an earlier one that was killed.
+    /// The journal of changes. The loop takes over the changes that a killed loop left in the same folder.
     pub journal: Journal,
-    /// The processes that were released before.
+    /// The processes that had been released before.
     pub left_alone: BTreeMap<u32, Held>,
-    /// The folder of a map of what each cpu is worth, and how often that is updated; `None` for no map.
+    /// Folder of the worth map and interval between its updates; `None` for no map.
     pub worth_map: Option<(&'a Path, Duration)>,
 }
 
-/// Keeps rules in force until the host stops it; returns the processes that are released then. Goes on without the map of worth if that
-/// cannot be made, and logs why.
+/// Keeps rules in force until the host stops it; returns the processes that are released then. If the worth map cannot be created, logs why
+/// and goes on without it.
 ///
 /// # Errors
-/// If the rules cannot be read at the beginning, or no process can be seen.
+/// If the rules cannot be read at the beginning, or processes cannot be watched.
 pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap<u32, Held>, String> {
     let KeepOptions { rules, journal, left_alone, worth_map } = options;
     let eyes = Eyes::open(rules.scope());
@@ -162,14 +164,14 @@ pub fn run(options: KeepOptions<'_>, host: &mut dyn KeepHost) -> Result<BTreeMap
     ended.map(|()| left_alone)
 }
 
-/// Reads the machine as it is now, and how fast its cpus are.
+/// Reads the machine as it is now, and the speeds of its cpus.
 fn read_speeds(host: &dyn KeepHost) -> Result<(Machine, Vec<Speed>), String> {
     let machine = topology::read(&Root::live()).map_err(|error| error.to_string())?;
     let speeds = host.speeds(&machine);
     Ok((machine, speeds))
 }
 
-/// "1 rule", "2 rules".
+/// Formats a count with its noun: "1 rule", "2 rules".
 fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
@@ -183,10 +185,10 @@ struct Daemon<'a> {
     hands: Hands,
     began: Instant,
     sweeps: SweepSchedule,
-    /// The room that was taken after all processes were looked at last.
+    /// Room that was taken after the last sweep.
     room_at_sweep: usize,
     crowding: CrowdingLog,
-    /// When it was last logged that events were lost.
+    /// Time of the last log line about lost events.
     loss_logged: Option<Instant>,
     status: Status<'static>,
 }
@@ -263,7 +265,7 @@ impl Daemon<'_> {
         }
     }
 
-    /// Has all processes looked at again when there is more room for those that wait, and now and again anyway; logs when some begin to wait.
+    /// Requests a sweep if processes wait and room became free, or if `is_due`; logs when a rule's processes begin or cease to wait.
     fn let_in_waiting(&mut self, is_due: bool) {
         for news in self.crowding.take_news(self.keeper.waiting(), self.began.elapsed()) {
             warn!("{news}");
@@ -285,7 +287,7 @@ impl Daemon<'_> {
         Ok(())
     }
 
-    /// What was taken over, and no rule wants any more.
+    /// Restores threads that were taken over and that no rule holds.
     fn give_back_others(&mut self) {
         let threads = |held: &Held| held.threads.iter().map(|(id, known)| (*id, known.start_ticks)).collect::<Vec<_>>();
         let held: BTreeSet<(u32, u64)> = self.keeper.processes().values().flat_map(threads).collect();
@@ -307,7 +309,7 @@ impl Daemon<'_> {
         }
     }
 
-    /// The held processes of the threads whose masks others were to set since this was asked last.
+    /// Returns the held processes of which another program was to set a mask since the last call.
     fn set_by_others(&mut self) -> Vec<u32> {
         let threads = self.authors.as_mut().map(|authors| authors.set(|thread| self.keeper.holds(thread)));
         let threads = threads.unwrap_or_default();
@@ -316,7 +318,7 @@ impl Daemon<'_> {
         held.filter(is_set).map(|(process, _)| *process).collect()
     }
 
-    /// Reads the rules again, and for the map of worth the machine; a file that is broken changes nothing.
+    /// Reads the rules again, and the machine for the worth map. A broken file changes nothing.
     fn reload(&mut self, host: &mut dyn KeepHost) -> bool {
         if let Some(map) = &mut self.worth {
             match read_speeds(host) {
@@ -364,14 +366,13 @@ impl Daemon<'_> {
         self.keeper.ended(process);
     }
 
-    /// The held processes whose threads, or their masks, are not those that were seen last.
+    /// Returns the held processes with other threads or masks than at the last look.
     fn drifted(&self) -> BTreeSet<u32> {
         let held = self.keeper.processes().iter().filter(|(_, held)| !held.is_left_alone());
         held.filter(|(process, held)| eyes::has_drifted(**process, held)).map(|(process, _)| *process).collect()
     }
 
-    /// Looks at a process and does what comes of it, again where threads were started meanwhile by others that had not been placed; whether a
-    /// rule matches it, or did.
+    /// Looks at a process and acts on it, again if it started unplaced threads meanwhile. Returns true if a rule matches it, or did.
     fn look_at(&mut self, id: u32) -> bool {
         let is_known = |keeper: &Keeper| keeper.processes().contains_key(&id) || keeper.waiting().contains_key(&id);
         let was_known = is_known(&self.keeper);
@@ -379,7 +380,7 @@ impl Daemon<'_> {
         was_known || is_known(&self.keeper)
     }
 
-    /// Looks at a process and does what comes of it; whether it placed threads, and the process has others by now.
+    /// Looks at a process once and acts on it. Returns true if threads were placed and the process has others by now.
     fn look_once(&mut self, id: u32) -> bool {
         let was_held = self.keeper.processes().contains_key(&id);
         let names_parents = self.keeper.rules().iter().any(|rule| rule.rule.matches.parent.is_some());
@@ -393,13 +394,13 @@ impl Daemon<'_> {
             return false;
         }
         let now = self.began.elapsed();
-        // Before each of its threads is read.
+        // Before the process's threads are read one by one.
         let threads = task::thread_count(id).filter(|_| !was_held);
         if threads.is_some_and(|threads| self.keeper.turns_away(&process, threads, now)) {
             return false;
         }
         let process = eyes::whole(process);
-        // After the masks were seen: whoever set them is known by now.
+        // After the masks were seen: their setters have been reported by now.
         if let Some(authors) = self.authors.as_mut().filter(|_| was_held) {
             authors.take(|thread| self.keeper.holds(thread));
         }
@@ -407,7 +408,7 @@ impl Daemon<'_> {
         let author = |thread| authors.map_or(Author::Unknown, |authors| authors.of(thread, id));
         let actions = self.keeper.look(&process, now, &author);
         let (places, back): (Vec<Action>, Vec<Action>) = actions.into_iter().partition(|action| action.cpus.is_some());
-        // Others get back what they had afterwards, which may take long, if the journal has room for both.
+        // Restoring may take long, so it comes last if the journal has room for both.
         let comes_last = places.len() <= hands::MAX_CHANGES_AT_ONCE;
         self.hands.give_back(if comes_last { &[] } else { &back });
         let identity = corewise_sys::process::Process { id, start_ticks: process.start_ticks };
@@ -422,7 +423,7 @@ impl Daemon<'_> {
         !places.is_empty() && task::has_other_than(id, process.threads.len())
     }
 
-    /// Logs what was noted of a process just now.
+    /// Logs what was noted of a process in this look.
     fn log_news(&self, process: &Process, now: Duration) {
         let Some(held) = self.keeper.processes().get(&process.id) else { return };
         let (id, name, rule) = (process.id, process.name.as_str(), held.rule.as_str());
@@ -435,7 +436,7 @@ impl Daemon<'_> {
         }
     }
 
-    /// A rule that names the file of a program, and processes whose file this user may not see.
+    /// Counts a process with an unreadable executable, for each rule that matches by executable.
     fn note_unreadable(&mut self, process: &Process) {
         for rule in self.keeper.rules() {
             if process.exe.is_none() && rule.is_in_force() && rule.rule.matches.fit(process) == Fit::Unreadable {

@@ -1,4 +1,4 @@
-//! The files of rules: their places, reading them if no other user can have written them, and the rules' cpus on this machine.
+//! Rule files: their locations, reading them if no other user can have written them, and the rules' cpus on this machine.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use corewise_sys::{Root, SysError, files, output, process, topology};
 
 use crate::eyes::Scope;
 
-/// The system's rules in the folder of the system's settings.
+/// Folder of the system's rules, within the folder of the system's settings.
 const SYSTEM_FOLDER: &str = "corewise/rules.d";
-/// The file of the user's rules in the folder of the user's settings of corewise.
+/// File of the user's rules, within the user's folder for corewise.
 const USER_FILE: &str = "rules.toml";
 /// The file of the system's rules that [`RuleFiles::add`] writes.
 const WRITTEN_FILE: &str = "corewise.toml";
@@ -27,11 +27,11 @@ const PAUSE_BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 pub struct RuleFiles {
     /// A file, or a folder of files that end in `.toml` and are read in the order of their names.
     pub place: PathBuf,
-    /// Whether they are about the processes of every user.
+    /// True if they apply to the processes of every user.
     pub of_system: bool,
 }
 
-/// Why rules cannot be read or changed.
+/// Reason why rules cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleFilesError {
     /// This system has no folder of settings.
@@ -56,7 +56,7 @@ pub enum RuleFilesError {
     Shared {
         /// The file.
         file: PathBuf,
-        /// The other users, and by which right.
+        /// The other users, and the right that each has.
         why: String,
     },
     /// A file has no valid rules.
@@ -67,7 +67,7 @@ pub enum RuleFilesError {
         /// The mistake.
         source: RulesError,
     },
-    /// A rule of the system matches processes by what their users choose.
+    /// A rule of the system matches processes only by properties that their users choose.
     #[error("{}: rule {rule} matches by names and words alone, which anybody can choose", .file.display())]
     Untrustworthy {
         /// The file.
@@ -139,7 +139,7 @@ impl RuleFilesError {
         })
     }
 
-    /// Whether the caller asked for something impossible, and the files are well.
+    /// Returns true if the request is impossible although the files are intact.
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Missing { .. } | Self::Exists { .. } | Self::WrongRule(_))
     }
@@ -159,7 +159,7 @@ impl RuleFiles {
         Ok(Self { place, of_system })
     }
 
-    /// Returns the users whose processes the rules are about.
+    /// Returns the scope of the rules: this user or all users.
     pub fn scope(&self) -> Scope {
         if self.of_system { Scope::System } else { Scope::User(process::effective_user()) }
     }
@@ -277,7 +277,7 @@ impl RuleFiles {
     }
 }
 
-/// Resolves rules on a machine, all of whose online cpus they may use.
+/// Resolves rules on a machine; they may use all of its online cpus.
 pub fn resolve_on(machine: &Machine, rules: &[Rule], knowledge: &dyn MachineKnowledge) -> Vec<ResolvedRule> {
     let known = KnownMachine::load(machine, rules.iter().flat_map(Rule::expressions), knowledge)
         .with_allowed_cpus(machine.online.clone());
@@ -302,7 +302,7 @@ fn read_private_text(file: &Path) -> Result<String, RuleFilesError> {
     }
 }
 
-/// A file as it was at a moment.
+/// State of a file at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileStamp {
     path: PathBuf,
@@ -338,7 +338,7 @@ impl RuleReader {
         self.files.resolve_here(knowledge)
     }
 
-    /// Whether files have changed since they were read; looks at most once a [`PAUSE_BETWEEN_LOOKS`].
+    /// Returns true if files have changed since they were read; looks at most once per [`PAUSE_BETWEEN_LOOKS`].
     pub(crate) fn is_due(&mut self) -> bool {
         if self.looked.elapsed() < PAUSE_BETWEEN_LOOKS {
             return false;

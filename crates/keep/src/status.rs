@@ -1,4 +1,4 @@
-//! How the loop stands: what it holds, what it did, and what it cannot see.
+//! Status of the loop: what it holds, what it did, and what it cannot see.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,35 +9,35 @@ use corewise_model::keep::{Held, ResolvedRule, Standing, WaitingProcess};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the loop stands.
+/// Status of the loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status<'a> {
-    /// How long it runs; times of processes count from its beginning.
+    /// Running time. Times of processes count from its beginning.
     pub running: Duration,
-    /// How it sees processes begin: "by events", or "by looking at all every 1 s" and why.
+    /// Way of detecting processes: "by events", or "by looking at all every 1 s" with the reason.
     pub sight: String,
-    /// Why it is not known who sets a mask; absent where it is.
+    /// Reason why it is not known which program sets a mask; `None` if it is known.
     pub author_gap: Option<String>,
     /// The processes that rules match.
     pub processes: Cow<'a, BTreeMap<u32, Held>>,
-    /// The processes that rules match and that are not held because there is no room; of very many only some.
+    /// The processes that rules match but that are not held for lack of room. If there are very many, only some are listed.
     pub waiting: Cow<'a, BTreeMap<u32, WaitingProcess>>,
-    /// Why the rules in force are not those in the files; absent where they are.
+    /// Reason why the rules in force differ from the files; `None` if they do not.
     pub broken: Option<String>,
-    /// How often a rule could not decide on a process because the file that it executes cannot be read, by the rules' names.
+    /// Number of processes that a rule could not decide on because their executable cannot be read, by rule.
     pub unreadable: BTreeMap<String, u32>,
-    /// How often a process was looked at.
+    /// Number of looks at a process.
     pub looks: u64,
-    /// How often a thread was placed.
+    /// Number of times a thread was placed.
     pub placed: u64,
-    /// How often events were lost, and all processes looked at again.
+    /// Number of times that events were lost and all processes were looked at again.
     pub lost: u64,
-    /// The rules in force; whoever reads a status reads them from their files.
+    /// The rules in force. They are not serialised: a reader of a status takes them from their files.
     #[serde(skip)]
     pub rules: Cow<'a, [ResolvedRule]>,
 }
 
-/// The status for a Prometheus text file: a bounded number of series, four for each rule.
+/// Formats the status as a Prometheus text file, with a bounded number of series: four for each rule.
 pub fn metrics(status: &Status<'_>) -> String {
     let mut text = String::new();
     let mut family = |name: &str, kind: &str, help: &str, series: Vec<(String, u64)>| {
@@ -47,7 +47,7 @@ pub fn metrics(status: &Status<'_>) -> String {
         }
     };
     let one = |value: u64| vec![(String::new(), value)];
-    // Names of rules have no character that would need to be escaped.
+    // Names of rules have no character that needs escaping.
     let by_rule = |of: &dyn Fn(&ResolvedRule) -> u64| {
         status.rules.iter().map(|rule| (format!("{{rule=\"{}\"}}", rule.rule.name), of(rule))).collect::<Vec<_>>()
     };

@@ -1,11 +1,11 @@
-//! When all processes are looked at again: after events were lost, and when others left room for those that wait.
+//! Schedule of the looks at all processes: after events were lost, and when there is more room for the processes that wait.
 
 use std::time::Duration;
 
-/// After a sweep this many times as long as it took belongs to other work: whatever others do, sweeps take a fifth of the time.
+/// Length of the pause after a sweep, in multiples of the sweep's own time: sweeps take at most a fifth of the time.
 const PAUSE_PER_SWEEP: u32 = 4;
 
-/// Whether a sweep is wanted, and from when on it may begin; times count since the loop began.
+/// Pending sweep and the earliest time at which it may begin; times count from the start of the loop.
 #[derive(Debug, Default)]
 pub struct SweepSchedule {
     is_wanted: bool,
@@ -13,22 +13,22 @@ pub struct SweepSchedule {
 }
 
 impl SweepSchedule {
-    /// Wants a sweep as soon as it may begin.
+    /// Requests a sweep as soon as one may begin.
     pub fn request(&mut self) {
         self.is_wanted = true;
     }
 
-    /// Whether one is to begin now.
+    /// Returns true if a sweep is to begin now.
     pub fn is_due(&self, now: Duration) -> bool {
         self.is_wanted && now >= self.not_before
     }
 
-    /// Shortens a rest, so that a sweep that is wanted begins in time.
+    /// Shortens a rest so that a requested sweep begins in time.
     pub fn shorten(&self, rest: Duration, now: Duration) -> Duration {
         if self.is_wanted { rest.min(self.not_before.saturating_sub(now)) } else { rest }
     }
 
-    /// Notes that all processes were looked at between two times.
+    /// Records that all processes were looked at between `start` and `end`.
     pub fn finish(&mut self, start: Duration, end: Duration) {
         (self.is_wanted, self.not_before) = (false, end + end.saturating_sub(start) * PAUSE_PER_SWEEP);
     }

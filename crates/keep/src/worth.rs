@@ -1,4 +1,4 @@
-//! The map of what each cpu is worth (docs/worth.md), written beside the looking.
+//! Writer of the map of what each cpu is worth (docs/worth.md).
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use corewise_machine::worth::{Board, Head, Speed};
 use corewise_sys::thread::monotonic_ns;
 use corewise_sys::worth::{ProcessorTime, WorthWriter};
 
-/// The map, and when it is to be updated next.
+/// The map and the time of its next update.
 pub struct WorthMap {
     writer: WorthWriter,
     board: Board,
@@ -19,7 +19,7 @@ pub struct WorthMap {
 }
 
 impl WorthMap {
-    /// Makes the map in a folder; it is removed when this is dropped.
+    /// Creates the map in a folder. Dropping the value removes the map.
     pub fn create(folder: &Path, every: Duration, machine: &Machine, speeds: Vec<Speed>) -> io::Result<Self> {
         let time = ProcessorTime::open()?;
         let board = Board::new(machine, speeds);
@@ -30,17 +30,17 @@ impl WorthMap {
         Ok(Self { writer, board, time, every, due: Instant::now() })
     }
 
-    /// Takes the machine as it is now, and what a survey says of it now.
+    /// Takes the machine as it is now, and its cpus' speeds.
     pub fn renew(&mut self, machine: &Machine, speeds: Vec<Speed>) {
         self.board.renew(machine, speeds);
     }
 
-    /// How long there is until the next update.
+    /// Returns the time until the next update.
     pub fn rest(&self) -> Duration {
         self.due.saturating_duration_since(Instant::now())
     }
 
-    /// Updates it if it is time to. One that is late is not made up for.
+    /// Updates the map if it is time to. A late update is not made up for.
     pub fn update_in_time(&mut self) -> io::Result<()> {
         if !self.rest().is_zero() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Each probe measures one aspect of a machine. Hot loops are free functions over primitive arguments and preallocated
-//! buffers, and run on threads that were checked to be on the cpu they claim.
+//! Probes: each measures one aspect of a machine. Hot loops are free functions over primitive arguments and preallocated buffers, and run
+//! on threads that were checked to be on the cpu they claim.
 
 pub mod frequency;
 pub mod links;

@@ -1,7 +1,7 @@
-//! The survey: every probe on every allowed cpu within a budget of time; and the look at stalls, which is one of them alone.
+//! The survey runs every probe on every allowed cpu within a time budget; the stall survey runs the tail probe alone.
 //!
-//! Each probe of the survey is a file here that says what it visits in a round, how visits fold, and which gaps it has. Another one is such a
-//! file, a field of [`Survey`] for what it finds, and its line in [`made`].
+//! Each probe of the survey is a file here that says what it visits in a round, how visits fold, and which gaps it has. To add a probe, add
+//! such a file, a field of [`Survey`] for its findings, and its line in [`made`].
 
 pub mod links;
 mod schedule;
@@ -25,40 +25,39 @@ use links::LinkProbe;
 pub use tail::TailPlan;
 use tail::{Look, TailProbe};
 
-/// The rounds of a look at stalls also begin and end to watch, which takes as long as it takes.
+/// Grace period of a stall survey, in which it begins and ends watching.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What to survey, and within what time.
+/// Options of a survey.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The cpus to visit, whatever mask this process inherited; those that cannot be had become gaps.
+    /// The cpus to visit, whatever mask this process inherited. Unavailable ones become gaps.
     pub cpus: CpuSet,
-    /// How long to measure. To prepare, as to calibrate the clock, is not part of it.
+    /// Measuring time. Set-up (clock calibration) is not included.
     pub budget: Duration,
-    /// The seed of the random orders.
+    /// Seed of the random orders.
     pub seed: u64,
-    /// corewise's version, for the record.
+    /// Version of corewise, for the record.
     pub corewise: &'static str,
-    /// How stalls are watched.
+    /// Options of the tail probe.
     pub tail: TailPlan,
 }
 
-/// A survey, and what it was made from.
+/// A survey and the recording it was made from.
 #[derive(Debug)]
 pub struct Surveyed {
     /// The survey.
     pub survey: Survey,
-    /// What its causes are computed from, where that was to be kept.
+    /// The data from which its causes are computed, if it was to be kept.
     pub recording: Option<Recording>,
 }
 
-/// Surveys the machine, with every probe. Ends early, with what there is and marked as partial, within half a second of `stop` becoming
-/// true.
+/// Surveys the machine with every probe. Ends within half a second after `stop` becomes true, with a partial result.
 pub fn survey(plan: &Plan, machine: Machine, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Surveyed {
     made(Scope::Machine, plan, machine, stop, progress)
 }
 
-/// Looks at stalls alone, and at who causes them. Ends early as [`survey`] does.
+/// Surveys stalls alone and their causes. Ends early as [`survey`] does.
 pub fn look(plan: &Plan, machine: Machine, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Surveyed {
     made(Scope::Tail, plan, machine, stop, progress)
 }
@@ -86,7 +85,7 @@ fn made(
     let (work, mut links) = (tail.work(), None);
     let rounds = match scope {
         Scope::Machine => {
-            // All of it is watched: what that costs is measured by a look at stalls alone.
+            // All of it is watched; a stall survey measures what that costs.
             tail.turn(true, stop);
             links = Some(LinkProbe::new(clock, &machine, &cpus));
             schedule::rounds(plan.budget, cpus.len())
@@ -123,7 +122,7 @@ fn made(
     Surveyed { survey, recording }
 }
 
-/// When a session began, and how busy the machine was until then.
+/// Start of a session, and the machine's counters then.
 struct Start {
     at: Instant,
     unix_ms: i64,
@@ -155,7 +154,7 @@ impl Start {
         }
     }
 
-    /// The share of all cpus' time that other programs used since: the kernel's busy time less this process's own.
+    /// Returns the share of all cpus' time that other programs used since the start: the kernel's busy time less this process's own.
     fn others_busy(&self) -> Option<f64> {
         let own = process_cpu_time().ok()?.saturating_sub(self.cpu_time);
         KernelCounts::now().busy_since(&self.counts, own)
@@ -167,7 +166,7 @@ fn cure(budget: Duration) -> String {
     format!("--budget {}s", (budget.as_secs_f64() * 2.0).ceil().max(1.0))
 }
 
-/// What the budget was too short for: rounds, and pairs that wait for their first visit.
+/// Returns gaps for what the budget was too short for: rounds, and pairs never visited.
 fn missed(rounds: u32, made: u32, pairs: usize, cure: &str) -> Vec<Gap> {
     let gap = |what: String| Gap::new(what, "the budget ended first").cured_by(cure);
     let rounds = (made < rounds).then(|| gap(format!("{} of {rounds} rounds", rounds - made)));

@@ -1,4 +1,4 @@
-//! Makes a machine of what a reader found: the rules by which cpus form cores, clusters, caches, dies and kinds.
+//! Builds a machine from a reader's facts: the rules by which cpus form cores, clusters, caches, dies and kinds.
 
 pub mod agree;
 mod caches;
@@ -15,12 +15,12 @@ mod tidy;
 use crate::facts::MachineFacts;
 use crate::{CpuSet, Machine};
 
-/// Makes a machine of the facts.
+/// Builds a machine from facts.
 ///
-/// Facts may be incomplete: sets that name offline cpus are cut to the online ones, "shares with" is taken as mutual, the threads of a
-/// core share all its caches, and a level that the source does not know takes the objects of the next level outwards. So
-/// every online cpu is in exactly one package, die, llc, cluster and core, whatever the facts are. Facts without any cpu
-/// give a machine without objects. Where files contradict each other, [`agree`] decides before the facts are made.
+/// Facts may be incomplete. Sets that name offline cpus are cut to the online ones, "shares with" is taken as mutual, and the threads of a
+/// core share all its caches. A level that the source does not report takes the objects of the next level outwards. So every online cpu is
+/// in exactly one package, die, llc, cluster and core, whatever the facts are. Facts without any cpu give a machine without objects. If
+/// files contradict each other, [`agree`] decides before the facts are made.
 pub fn assemble(facts: MachineFacts) -> Machine {
     let mut facts = tidy::tidied(facts);
     let online: CpuSet = facts.cpus.iter().map(|cpu| cpu.number).collect();

@@ -1,4 +1,4 @@
-//! A set of cpus of any width, in the notations that kernels and tools use for it.
+//! Sets of cpus of any width, in the notations that kernels and tools use.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,37 +9,37 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The largest cpu number that a parser accepts. Linux itself stops at 8,192 cpus; the limit keeps a hostile
-/// "0-4000000000" from taking all memory.
+/// Largest cpu number that a parser accepts. Linux itself stops at 8,192 cpus; the limit keeps a hostile "0-4000000000" from taking all
+/// memory.
 pub const MAXIMUM_CPU: u32 = 65_535;
 
-/// The most runs that the strides of a list may make: every second cpu of the largest Linux. The others are as long as they are written.
+/// Maximum runs that the strides of a list may make, enough for every second cpu of the largest Linux machine. Runs without strides are not
+/// limited: each is written out.
 const MOST_RUNS: usize = 4_096;
 
 /// A set of cpus by the operating system's numbers. It has no fixed width: 1,024 is not a limit.
 ///
 /// Prints as a kernel cpu list (`0-3,8`), and is that string in JSON. The empty set prints as "".
 ///
-/// It takes as much memory as its list takes to print, however large the numbers are, and a copy takes none: files of strangers name
-/// many sets.
+/// Memory use is proportional to the length of the printed list, and copies share it, since untrusted files may name many large sets.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CpuSet {
-    /// The first and the last cpu of each run, rising; between two runs lies at least one other cpu, so equal sets are equal vectors.
+    /// First and last cpu of each run, ascending. Between two runs lies at least one other cpu, so equal sets are equal vectors.
     runs: Arc<Vec<(u32, u32)>>,
 }
 
-/// Why a text is not a cpu list or mask.
+/// Reason why a text is not a cpu list or mask.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuSetError {
     /// Something other than a number, a range or a comma.
     #[error("expected a cpu number or a range such as 0-3, found \"{found}\" at character {at}")]
     NotANumber {
-        /// The piece that was found.
+        /// The unexpected piece.
         found: String,
-        /// Its place in the text, counted from 1.
+        /// Its position in the text, counted from 1.
         at: usize,
     },
-    /// A range whose end comes before its beginning.
+    /// A range that ends before it begins.
     #[error("the range {first}-{last} ends before it begins")]
     Backwards {
         /// The first number of the range.
@@ -50,13 +50,13 @@ pub enum CpuSetError {
     /// A range with a stride of zero, or a group larger than its stride.
     #[error("the stride in \"{found}\" is invalid: it must be at least 1, and a group no larger than its stride")]
     Stride {
-        /// The piece that was found.
+        /// The invalid piece.
         found: String,
     },
     /// A number above [`MAXIMUM_CPU`].
     #[error("cpu {cpu} is above {MAXIMUM_CPU}, the largest supported number")]
     TooLarge {
-        /// The number that was found.
+        /// The number.
         cpu: u64,
     },
     /// Strides that make more than a few thousand runs.
@@ -65,28 +65,28 @@ pub enum CpuSetError {
     /// Something other than a hexadecimal digit or a comma in a mask.
     #[error("expected hexadecimal digits, found \"{found}\"")]
     NotHexadecimal {
-        /// The character that was found.
+        /// The unexpected character.
         found: char,
     },
 }
 
 impl CpuSet {
-    /// The empty set.
+    /// Returns the empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The set of one cpu.
+    /// Returns the set of one cpu.
     pub fn of(cpu: u32) -> Self {
         Self::from_runs(vec![(cpu, cpu)])
     }
 
-    /// Cpus `0..count`.
+    /// Returns the set of cpus `0..count`.
     pub fn first(count: u32) -> Self {
         Self::from_runs(count.checked_sub(1).map(|last| (0, last)).into_iter().collect())
     }
 
-    /// The set of runs in any order, which may overlap.
+    /// Returns the set of runs, which may overlap and be in any order.
     fn from_runs(mut runs: Vec<(u32, u32)>) -> Self {
         runs.sort_unstable();
         let mut set: Vec<(u32, u32)> = Vec::new();
@@ -100,7 +100,7 @@ impl CpuSet {
         Self { runs: Arc::new(set) }
     }
 
-    /// Adds a cpu; true when it was not there before.
+    /// Adds a cpu; returns true if it was not in the set.
     pub fn insert(&mut self, cpu: u32) -> bool {
         if self.contains(cpu) {
             return false;
@@ -118,7 +118,7 @@ impl CpuSet {
         true
     }
 
-    /// Takes a cpu out; true when it was there.
+    /// Removes a cpu; returns true if it was in the set.
     pub fn remove(&mut self, cpu: u32) -> bool {
         let present = self.contains(cpu);
         if present {
@@ -127,55 +127,55 @@ impl CpuSet {
         present
     }
 
-    /// Whether the cpu is in the set.
+    /// Returns true if the cpu is in the set.
     pub fn contains(&self, cpu: u32) -> bool {
         let at = self.runs.partition_point(|(_, last)| *last < cpu);
         self.runs.get(at).is_some_and(|(first, _)| *first <= cpu)
     }
 
-    /// How many cpus are in the set.
+    /// Returns the number of cpus.
     pub fn len(&self) -> usize {
         self.runs.iter().map(|(first, last)| (last - first) as usize + 1).sum()
     }
 
-    /// How many runs of consecutive cpus it is.
+    /// Returns the number of runs of consecutive cpus.
     pub fn runs(&self) -> usize {
         self.runs.len()
     }
 
-    /// Whether no cpu is in the set.
+    /// Returns true if the set has no cpu.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// The lowest cpu of the set.
+    /// Returns the lowest cpu, or `None` if the set is empty.
     pub fn lowest(&self) -> Option<u32> {
         self.runs.first().map(|(first, _)| *first)
     }
 
-    /// The highest cpu of the set.
+    /// Returns the highest cpu, or `None` if the set is empty.
     pub fn highest(&self) -> Option<u32> {
         self.runs.last().map(|(_, last)| *last)
     }
 
-    /// The cpus in rising order.
+    /// Iterates over the cpus in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.runs.iter().flat_map(|(first, last)| *first..=*last)
     }
 
-    /// The cpus in either set.
+    /// Returns the cpus in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self::from_runs([self.runs.as_slice(), &other.runs].concat())
     }
 
-    /// The cpus in both sets.
+    /// Returns the cpus in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self::from_runs(self.shared(other).collect())
     }
 
-    /// The runs that lie in both sets, rising.
+    /// Iterates over the runs in both sets, ascending.
     fn shared<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u32, u32)> + 'a {
         let (mut mine, mut theirs) = (self.runs.iter().peekable(), other.runs.iter().peekable());
         std::iter::from_fn(move || {
@@ -194,35 +194,34 @@ impl CpuSet {
         })
     }
 
-    /// The cpus of this set that are not in the other.
+    /// Returns the cpus of this set that are not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        // What lies between the runs of the other, and beyond them.
+        // The gaps between the other set's runs, and beyond them.
         let begins = std::iter::once(0).chain(other.runs.iter().map(|(_, last)| last.saturating_add(1)));
         let ends = other.runs.iter().map(|(first, _)| first.checked_sub(1)).chain([Some(u32::MAX)]);
         let gaps = begins.zip(ends).filter_map(|(begin, end)| Some((begin, end?))).filter(|(begin, end)| begin <= end);
         self.intersection(&Self { runs: Arc::new(gaps.collect()) })
     }
 
-    /// Whether every cpu of this set is in the other.
+    /// Returns true if every cpu of this set is in the other.
     pub fn is_subset(&self, other: &Self) -> bool {
         self.difference(other).is_empty()
     }
 
-    /// Whether the sets have no cpu in common.
+    /// Returns true if the sets have no cpu in common.
     pub fn is_disjoint(&self, other: &Self) -> bool {
         self.shared(other).next().is_none()
     }
 
-    /// The set as bits, lowest cpus first, as `sched_setaffinity` takes them: bit `c % 64` of word `c / 64` is cpu `c`, and the last word
-    /// is not zero.
+    /// Returns the set as a bit mask for `sched_setaffinity`: bit `c % 64` of word `c / 64` is cpu `c`, and the last word is not zero.
     pub fn words(&self) -> Vec<u64> {
         let mut words = vec![0; self.highest().map_or(0, |highest| highest as usize / 64 + 1)];
         self.iter().for_each(|cpu| words[cpu as usize / 64] |= 1 << (cpu % 64));
         words
     }
 
-    /// The set from words as `sched_getaffinity` fills them.
+    /// Builds the set from the words of `sched_getaffinity`.
     pub fn from_words(words: &[u64]) -> Self {
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for (begin, word) in (0_u32..).step_by(64).zip(words) {
@@ -240,11 +239,11 @@ impl CpuSet {
         Self { runs: Arc::new(runs) }
     }
 
-    /// Reads a kernel cpu list: `0-3,8,16-30:2/4` (ranges with strides and groups as in the kernel's bitmap lists).
-    /// White space around the whole text and around its pieces is passed over; an empty text is the empty set.
+    /// Reads a kernel cpu list: `0-3,8,16-30:2/4` (ranges with strides and groups as in the kernel's bitmap lists). White space around the
+    /// text and its pieces is ignored; an empty text is the empty set.
     ///
     /// # Errors
-    /// What is wrong with it; [`CpuSetError::Scattered`] where its strides make more than [`MOST_RUNS`] runs.
+    /// If a piece is malformed; [`CpuSetError::Scattered`] if the strides make more than [`MOST_RUNS`] runs.
     pub fn parse_list(text: &str) -> Result<Self, CpuSetError> {
         if text.trim().is_empty() {
             return Ok(Self::new());
@@ -263,10 +262,10 @@ impl CpuSet {
         Ok(Self::from_runs(runs))
     }
 
-    /// Reads a hexadecimal mask as the kernel prints it (`ff,ffffffff`: groups of 32 bits, highest first) or as people
-    /// write it (`0xFF`, `FFFF FFFF`). White space, `0x` and commas are passed over.
+    /// Reads a hexadecimal mask as the kernel prints it (`ff,ffffffff`: groups of 32 bits, highest first) or as people write it (`0xFF`,
+    /// `FFFF FFFF`). White space, `0x` and commas are ignored.
     ///
-    /// A comma group shorter than eight digits is filled with zeros in front, as the kernel does.
+    /// A group after a comma that has fewer than eight digits is padded with leading zeros, as the kernel does.
     pub fn parse_mask(text: &str) -> Result<Self, CpuSetError> {
         let text = text.trim();
         let text = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
@@ -289,7 +288,7 @@ impl CpuSet {
         bits.map(number).collect()
     }
 
-    /// The mask in hexadecimal without prefix or commas, as `taskset` and `start /affinity` take it; "0" when empty.
+    /// Formats the mask in hexadecimal without prefix or commas, as `taskset` and `start /affinity` take it; "0" if empty.
     pub fn to_hexadecimal(&self) -> String {
         let words = self.words();
         let mut words = words.iter().rev();
@@ -302,7 +301,7 @@ impl CpuSet {
     }
 }
 
-/// Adds the runs of a piece of a list, at least one.
+/// Appends the runs of one piece of a list, at least one.
 fn add_piece(runs: &mut Vec<(u32, u32)>, piece: &str, at: usize) -> Result<(), CpuSetError> {
     let stride_error = || CpuSetError::Stride { found: piece.to_owned() };
     let (range, stride) = match piece.split_once(':') {

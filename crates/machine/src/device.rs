@@ -1,6 +1,6 @@
-//! Which cpus are near a device, by what the system reports: the reason, and what speaks against it.
+//! The cpus near a device by the system's reports, with the reason and any doubt.
 //!
-//! Near is a report, not a measurement: whether it helps a program is for `try` to prove.
+//! "Near" is a report, not a measurement: `try` proves whether it helps a program.
 
 mod find;
 #[cfg(test)]
@@ -19,14 +19,14 @@ pub use find::{Unfound, find};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Near {
-    /// The online cpus of its node, or those that are closer; all that are online where nothing is known.
+    /// Online cpus of the device's node, or closer ones; all online cpus if nothing is known.
     pub cpus: CpuSet,
-    /// Why these, in words that follow a colon: "node 1, as the system reports".
+    /// Reason for these cpus, in words that follow a colon: "node 1, as the system reports".
     pub reason: String,
-    /// What speaks against it, as a sentence; absent where nothing does.
+    /// Objection, as a sentence; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// Whether it is reported where the device is: otherwise all cpus are as near as any.
+    /// True if the device's location is reported. If not, all cpus are equally near.
     pub is_known: bool,
 }
 
@@ -40,10 +40,10 @@ impl Near {
     }
 }
 
-/// The cpus near a device of a machine.
+/// Returns the cpus near a device of a machine.
 ///
-/// The node counts where it has cpus, and the local cpus where they are some of that node's. A node without cpus gives way to the
-/// nearest that have some, by distance. Without a node the local cpus count, unless they are all there are.
+/// The device's node decides if it has cpus; its local cpus decide if they are some of that node's. For a node without cpus, the nearest
+/// node with cpus is used, by distance. Without a node the local cpus decide, unless they are all of the cpus.
 pub fn near(device: &Device, machine: &Machine) -> Near {
     let local = device.local_cpus.as_ref().map(|cpus| cpus.intersection(&machine.online));
     let local = local.filter(|cpus| !cpus.is_empty());
@@ -77,8 +77,7 @@ fn of_node(node: &Node, local: Option<CpuSet>) -> Near {
     }
 }
 
-/// The cpus that are nearest to a node without: by what its memory costs them where that was measured, otherwise by distance; nothing where
-/// neither is known.
+/// Returns the cpus nearest to a node without cpus: by measured memory cost, otherwise by distance. `None` if neither is known.
 fn nearest(node: &Node, machine: &Machine) -> Option<Near> {
     if let Some(near) = nearest_as_measured(node, machine) {
         return Some(near);
@@ -93,7 +92,7 @@ fn nearest(node: &Node, machine: &Machine) -> Option<Near> {
     Some(Near::sure(cpus, if numbers.len() == 1 { reason } else { reason.replace(" is nearest", " are nearest") }))
 }
 
-/// The cpus that pay least for the memory of a node, where a map of memory says so.
+/// Returns the cpus with the cheapest access to a node's memory, or `None` without a map of memory.
 fn nearest_as_measured(node: &Node, machine: &Machine) -> Option<Near> {
     let costs = || machine.memory_costs.iter().filter(|cost| cost.node == node.number);
     let least = costs().map(|cost| cost.ns).min()?;

@@ -1,7 +1,6 @@
-//! What the kernel tells of a cpu, as one typed stream: interrupts, switches of tasks, page faults, who called whom.
+//! Kernel events of a cpu as one typed stream: interrupts, task switches, page faults, calls between cpus.
 //!
-//! Readers in `corewise-sys` decode the kernel's tracepoints into it; `attribution` of `corewise-model` and whatever else follows
-//! programs reads it from here.
+//! `corewise-sys` decodes the kernel's tracepoints into it; `attribution` of `corewise-model` and other analyses read it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,90 +10,90 @@ use crate::CpuSet;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
-    /// When, in nanoseconds of the clock that all of a recording's times are of (CLOCK_MONOTONIC_RAW).
+    /// Time in nanoseconds of the recording's clock (CLOCK_MONOTONIC_RAW).
     pub at_ns: u64,
-    /// On which cpu.
+    /// The cpu of the event.
     pub cpu: u32,
-    /// The task that was current there: its number in the system as a whole, 0 while the cpu was idle.
+    /// The current task, by its global number; 0 if the cpu was idle.
     pub task: u32,
-    /// What happened.
+    /// Kind of the event with its details.
     pub what: What,
 }
 
-/// What happened.
+/// Kind of an event with its details.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum What {
     /// A handler begins.
     Enter {
-        /// Whose.
+        /// Source of the interrupt.
         source: Source,
     },
     /// A handler ends.
     Exit {
-        /// Whose.
+        /// Source of the interrupt.
         source: Source,
     },
     /// A handler of a non-maskable interrupt ended.
     NonMaskable {
-        /// How long it took, in nanoseconds.
+        /// Duration in nanoseconds.
         duration_ns: u64,
-        /// The handler's name, where the kernel's symbols may be read.
+        /// The handler's name, if the kernel's symbols may be read.
         handler: String,
     },
     /// A page fault began.
     PageFault {
-        /// Whether the kernel ran into it, not the program.
+        /// True if the kernel caused it, not the program.
         in_kernel: bool,
     },
-    /// The cpu goes over to another task.
+    /// The cpu switches to another task.
     Switch {
-        /// The task that goes.
+        /// The outgoing task.
         from: u32,
-        /// Whether it wanted to go on: it was preempted.
+        /// True if the outgoing task was still runnable: it was preempted.
         preempted: bool,
-        /// The task that comes.
+        /// The incoming task.
         to: u32,
-        /// That task's name.
+        /// Name of the incoming task.
         to_name: String,
     },
     /// A kernel worker begins a piece of work.
     Work {
-        /// The function's name, where the kernel's symbols may be read.
+        /// The function's name, if the kernel's symbols may be read.
         function: String,
     },
     /// Another cpu's request is carried out here.
     Called {
-        /// The function's name, where the kernel's symbols may be read.
+        /// The function's name, if the kernel's symbols may be read.
         function: String,
     },
     /// This cpu interrupts others.
     Sent {
-        /// Those others.
+        /// The interrupted cpus.
         to: CpuSet,
-        /// What they are to do: the callback's name, where the kernel's symbols may be read; empty where there is none.
+        /// Name of the callback that they are to run, if the kernel's symbols may be read; empty if there is none.
         function: String,
     },
     /// A task is moved to another cpu.
     Migrated {
         /// The task.
         task: u32,
-        /// From here.
+        /// The cpu it leaves.
         from: u32,
-        /// To here.
+        /// The cpu it moves to.
         to: u32,
     },
-    /// A task is made.
+    /// A task is created.
     Forked {
         /// Its parent.
         parent: u32,
-        /// The new one.
+        /// The new task.
         child: u32,
         /// Its name.
         name: String,
     },
-    /// A task begins another program.
+    /// A task executes another program.
     Executed {
         /// The task.
         task: u32,
@@ -108,31 +107,31 @@ pub enum What {
         /// Its name.
         name: String,
     },
-    /// A task asks for another affinity: its own where `task` is 0.
+    /// A task requests another affinity, its own if `task` is 0.
     AffinityAsked {
         /// The task.
         task: u32,
     },
 }
 
-/// Where an interrupt comes from.
+/// Source of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "source", content = "number", rename_all = "kebab-case")]
 pub enum Source {
-    /// A device, by the number in /proc/interrupts.
+    /// A device, by its number in /proc/interrupts.
     Device(u32),
     /// A soft interrupt, by its vector (include/linux/interrupt.h).
     Soft(u32),
     /// The cpu's own timer.
     LocalTimer,
-    /// Another cpu asks this one to look whom to run.
+    /// Another cpu asks this one to reschedule.
     Reschedule,
     /// Another cpu asks this one to carry out a function.
     FunctionCall,
     /// The kernel's own deferred work in interrupt context.
     IrqWork,
-    /// The platform's own use (x86_platform_ipi).
+    /// A use of the platform's own (x86_platform_ipi).
     Platform,
     /// The temperature sensor.
     Thermal,
@@ -142,7 +141,7 @@ pub enum Source {
     DeferredError,
     /// Errors of the local interrupt controller.
     ControllerError,
-    /// Nobody's.
+    /// A spurious interrupt.
     Spurious,
     /// An interrupt between processors that has no vector of its own here (Arm).
     Processor,
@@ -152,7 +151,7 @@ pub enum Source {
 const SOFT: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 impl Source {
-    /// The plain name; a device's is its number, since only /proc/interrupts knows more.
+    /// Returns the plain name. For a device it contains the number, since only /proc/interrupts has the name.
     pub fn name(self) -> String {
         match self {
             Self::Device(number) => format!("interrupt {number}"),
@@ -181,13 +180,13 @@ impl Source {
         }
     }
 
-    /// Whether another cpu sends it.
+    /// Returns true if another cpu sends it.
     pub const fn is_sent(self) -> bool {
         matches!(self, Self::Reschedule | Self::FunctionCall | Self::Processor)
     }
 }
 
-/// How much could be seen of the causes.
+/// Source of the information on causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -1,7 +1,7 @@
-//! What a reader found out about a machine, before anything is concluded from it.
+//! Facts that a reader found about a machine, before conclusions are drawn.
 //!
-//! Each source (sysfs, a cpuid dump, an hwloc export) fills the same plain facts; [`crate::assemble::assemble`] makes a
-//! [`crate::Machine`] of them, so that rules such as "a Bulldozer module is a cluster of two cores" stand in one place.
+//! Each source (sysfs, a cpuid dump, an hwloc export) fills the same plain facts. [`crate::assemble::assemble`] makes a [`crate::Machine`]
+//! of them, so that rules such as "a Bulldozer module is a cluster of two cores" are written once.
 
 mod device;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{CpuSet, Gap};
 pub use device::{Device, DeviceKind, Link};
 
-/// Everything a reader found about one machine.
+/// All facts that a reader found about one machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineFacts {
     /// The processor's names and numbers.
@@ -21,21 +21,21 @@ pub struct MachineFacts {
     pub system: System,
     /// Online cpus, in any order.
     pub cpus: Vec<CpuFacts>,
-    /// Cpus the kernel could ever have.
+    /// Cpus that the kernel could ever have.
     pub possible: Option<CpuSet>,
     /// Cpus that are plugged in.
     pub present: Option<CpuSet>,
-    /// Cpus that are switched on; absent means: those in `cpus`.
+    /// Cpus that are switched on; if absent, the ones in `cpus`.
     pub online: Option<CpuSet>,
     /// Cpus taken out of the scheduler's balancing (`isolcpus=`, isolated partitions).
     pub isolated: Option<CpuSet>,
     /// Cpus without a scheduler tick when they run one task (`nohz_full=`).
     pub nohz_full: Option<CpuSet>,
-    /// Cpus this process may use (cpuset and affinity); absent means: all that are online.
+    /// Cpus that this process may use (cpuset and affinity); if absent, all online ones.
     pub allowed: Option<CpuSet>,
-    /// The numbers of the nodes whose memory this process may use; absent where the source does not say.
+    /// Numbers of the nodes with memory that this process may use; absent if the source does not say.
     pub allowed_memory: Option<CpuSet>,
-    /// Present cpus that the source leaves out without a reason: offline or not allowed (hwloc exports).
+    /// Present cpus that the source omits without a reason: offline or not allowed (hwloc exports).
     pub unlisted: Option<CpuSet>,
     /// Windows' processor groups, by number.
     pub processor_groups: Vec<ProcessorGroup>,
@@ -45,22 +45,22 @@ pub struct MachineFacts {
     pub devices: Vec<Device>,
     /// Classes of core that the source names itself (`/sys/devices/cpu_core/cpus`, cpuid leaf 0x1a).
     pub named_kinds: Vec<NamedKind>,
-    /// What could not be read.
+    /// Facts that could not be read.
     pub gaps: Vec<Gap>,
 }
 
-/// A processor group of Windows: at most 64 cpus, in which masks and indices count from its first one.
+/// A processor group of Windows: at most 64 cpus. Its masks and indices count from its first cpu.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessorGroup {
-    /// The cpu that is index 0 of the group: cpus are counted through all groups.
+    /// The cpu with index 0 in the group; cpus are counted through all groups.
     pub first_cpu: u32,
-    /// Its online cpus.
+    /// Online cpus of the group.
     pub cpus: CpuSet,
 }
 
 impl ProcessorGroup {
-    /// The group's mask of a set: bit n is the cpu with index n. Cpus of other groups and those that are not online have no bit.
+    /// Returns the group's mask of a set: bit n is the cpu with index n. Offline cpus and cpus of other groups have no bit.
     pub fn mask(&self, cpus: &CpuSet) -> u64 {
         let own = cpus.intersection(&self.cpus);
         let bit = |cpu: u32| cpu.checked_sub(self.first_cpu).and_then(|index| 1_u64.checked_shl(index)).unwrap_or(0);
@@ -68,51 +68,51 @@ impl ProcessorGroup {
     }
 }
 
-/// What a reader found about one online cpu.
+/// Facts about one online cpu.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuFacts {
     /// The operating system's number.
     pub number: u32,
-    /// Package (socket) number as the kernel or cpuid gives it. Old kernels give several packages the same.
+    /// Package (socket) number as the kernel or cpuid gives it. Old kernels give several packages the same number.
     pub package: Option<i64>,
-    /// The cpus of the same package, where the kernel lists them. Some kernels list the core.
+    /// Cpus of the same package, if the kernel lists them. Some kernels list the core.
     pub package_cpus: Option<CpuSet>,
-    /// The cpus of the same book, where the kernel lists them.
+    /// Cpus of the same book, if the kernel lists them.
     pub book_cpus: Option<CpuSet>,
-    /// The cpus of the same drawer, where the kernel lists them.
+    /// Cpus of the same drawer, if the kernel lists them.
     pub drawer_cpus: Option<CpuSet>,
-    /// Die number, unique in its package only.
+    /// Die number, unique only within its package.
     pub die: Option<i64>,
-    /// The cpus of the same die, where the kernel lists them.
+    /// Cpus of the same die, if the kernel lists them.
     pub die_cpus: Option<CpuSet>,
-    /// The cpus of the same kernel cluster, where the kernel lists them.
+    /// Cpus of the same kernel cluster, if the kernel lists them.
     pub cluster_cpus: Option<CpuSet>,
-    /// Core number, unique in its die or package only.
+    /// Core number, unique only within its die or package.
     pub core: Option<i64>,
-    /// SMT siblings as the source lists them, this cpu among them.
+    /// SMT siblings as the source lists them, including this cpu.
     pub thread_siblings: Option<CpuSet>,
-    /// The caches this cpu uses.
+    /// Caches of this cpu.
     pub caches: Vec<CacheFacts>,
     /// `cpu_capacity`: the kernel's relative capacity, 1024 for the fastest cpu (arm64, riscv, newer x86).
     pub capacity: Option<u32>,
     /// ACPI CPPC `highest_perf`, in abstract units.
     pub highest_performance: Option<u32>,
-    /// The highest frequency cpufreq may choose, in kilohertz.
+    /// Highest frequency that cpufreq may choose, in kilohertz.
     pub maximum_frequency_khz: Option<u64>,
-    /// The frequency without turbo, in kilohertz.
+    /// Frequency without turbo, in kilohertz.
     pub base_frequency_khz: Option<u64>,
 }
 
-/// One cache as one cpu sees it.
+/// One cache, as one cpu sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheFacts {
-    /// 1, 2, 3 or 4.
+    /// Level: 1, 2, 3 or 4.
     pub level: u8,
-    /// What it holds.
+    /// Contents.
     pub kind: CacheKind,
-    /// Size in bytes, where known.
+    /// Size in bytes, if known.
     pub size_bytes: Option<u64>,
-    /// The online cpus that share it, this cpu among them.
+    /// Online cpus that share it, including this cpu.
     pub shared_with: CpuSet,
 }
 
@@ -120,16 +120,16 @@ pub struct CacheFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Processor {
-    /// The name it gives itself, white space tidied: "AMD Ryzen 9 9950X3D 16-Core Processor".
+    /// Model name with white space tidied: "AMD Ryzen 9 9950X3D 16-Core Processor".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_name: Option<String>,
-    /// "AuthenticAMD", "GenuineIntel", "ARM" and so on.
+    /// Vendor: "AuthenticAMD", "GenuineIntel", "ARM".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
-    /// The x86 family, extended family added; 0x15 for Bulldozer.
+    /// The x86 family including the extended family; 0x15 for Bulldozer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<u32>,
-    /// The x86 model, extended model added.
+    /// The x86 model including the extended model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<u32>,
     /// The x86 stepping.
@@ -144,38 +144,38 @@ pub struct Processor {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct System {
-    /// "x86_64", "aarch64" and so on, where known.
+    /// Architecture, if known: "x86_64", "aarch64".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub architecture: Option<String>,
     /// The kernel's release: "6.18.2-arch1". Systems other than Linux begin with their name: "Windows 10.0.26100".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// The hypervisor this machine is a guest of ("KVM"), absent on bare metal or where unknown.
+    /// Hypervisor that runs this machine as a guest ("KVM"); absent on bare metal or if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
-    /// Whether its instructions are emulated one by one, so that no time measured on it means anything.
+    /// True if instructions are emulated one by one, so that times measured on it mean nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub emulated: bool,
-    /// The cpufreq governors in use, most common first; empty where there is no cpufreq.
+    /// The cpufreq governors in use, most common first; empty without cpufreq.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub governors: Vec<String>,
-    /// What else decides where the kernel runs a program, by name, as far as it can be read: `cache_aware`, `numa_balancing`, `sched_ext`, `sched_ext_ops`,
-    /// `prefcore`, `x3d_mode`, `smt`.
+    /// Other settings that decide where the kernel runs a program, by name, as far as they can be read: `cache_aware`, `numa_balancing`,
+    /// `sched_ext`, `sched_ext_ops`, `prefcore`, `x3d_mode`, `smt`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scheduling: BTreeMap<String, String>,
 }
 
 impl System {
-    /// The system and its version: "Linux 6.18.2-arch1", "Windows 10.0.26100".
+    /// Returns the system and its version: "Linux 6.18.2-arch1", "Windows 10.0.26100".
     pub fn title(&self) -> Option<String> {
         let kernel = self.kernel.as_ref()?;
-        // Readers of other systems give them by name.
+        // Readers of other systems include the system's name.
         let is_named = kernel.starts_with(|first: char| first.is_ascii_uppercase());
         Some(if is_named { kernel.clone() } else { format!("Linux {kernel}") })
     }
 }
 
-/// What a cache holds.
+/// Contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -188,26 +188,26 @@ pub enum CacheKind {
     Unified,
 }
 
-/// One NUMA node as a reader found it.
+/// Facts about one NUMA node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeFacts {
-    /// The operating system's number; numbers may be sparse.
+    /// The operating system's number; may be sparse.
     pub number: u32,
-    /// Its online cpus; may be empty.
+    /// Online cpus; may be empty.
     pub cpus: CpuSet,
-    /// Its memory in bytes: zero where the kernel says zero, absent where it does not say.
+    /// Memory in bytes: zero if the kernel says zero, absent if it does not say.
     pub memory_bytes: Option<u64>,
-    /// The distances to the online nodes in rising order of their numbers, 10 to itself.
+    /// Distances to the online nodes in ascending order of their numbers, 10 to itself.
     pub distances: Vec<u32>,
-    /// The file that lists its cpus.
+    /// The file that lists the node's cpus.
     pub file: Option<String>,
-    /// What its memory is, where the source says so.
+    /// Kind of its memory, if the source says so.
     pub memory_kind: Option<MemoryKind>,
-    /// The numbers of the nodes whose cpus (or devices) have the best access to its memory, where the source says so.
+    /// Numbers of the nodes with cpus (or devices) that access its memory best, if the source says so.
     pub initiators: CpuSet,
 }
 
-/// What the memory of a node is, where it is not plain DRAM.
+/// Kind of a node's memory, if it is not plain DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -225,7 +225,7 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// The usual name.
+    /// Returns the usual name.
     pub const fn word(self) -> &'static str {
         match self {
             Self::HighBandwidth => "HBM",
@@ -240,11 +240,11 @@ impl MemoryKind {
 /// A class of core that the source names itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedKind {
-    /// Which class.
+    /// The class.
     pub core_type: CoreType,
-    /// Its cpus; offline ones may be among them.
+    /// Cpus of the class, perhaps offline ones too.
     pub cpus: CpuSet,
-    /// Who says so, as a user would look it up: "cpu_core", "cpuid leaf 0x1a".
+    /// Source of the class, as a user would look it up: "cpu_core", "cpuid leaf 0x1a".
     pub source: String,
 }
 
@@ -262,7 +262,7 @@ pub enum CoreType {
 }
 
 impl CoreType {
-    /// The word of the placement language.
+    /// Returns the word of the placement language.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Performance => "performance",

@@ -1,4 +1,4 @@
-//! A fact that could not be had: what, why, and how to get it.
+//! A fact that is not available: what, why, and how to get it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
-    /// What is missing, as a noun phrase without a full stop: "hardware counters".
+    /// Name of the missing fact, as a noun phrase without a full stop: "hardware counters".
     pub what: String,
-    /// Why it is missing: "perf_event_paranoid is 3".
+    /// Reason: "perf_event_paranoid is 3".
     pub why: String,
-    /// What would change that, as a command or an instruction; absent where nothing would.
+    /// Remedy, as a command or an instruction; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cure: Option<String>,
 }
 
 impl Gap {
-    /// A gap that nothing here can close.
+    /// Creates a gap without a remedy.
     pub fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self { what: what.into(), why: why.into(), cure: None }
     }
 
-    /// The same gap with what would close it.
+    /// Adds a remedy.
     #[must_use]
     pub fn cured_by(mut self, cure: impl Into<String>) -> Self {
         self.cure = Some(cure.into());

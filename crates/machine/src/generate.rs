@@ -1,4 +1,4 @@
-//! Machines and expressions made up for tests and simulations.
+//! Synthetic machines and expressions for tests and simulations.
 
 mod expression;
 
@@ -9,8 +9,8 @@ use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts, NodeFacts};
 use crate::machine::{Processor, System};
 pub use expression::expression;
 
-/// A machine of one package whose cpus have last-level caches as given, in MiB; with `smt`, cpu `n` and `n` plus half of
-/// them are siblings.
+/// Builds a machine of one package with the given last-level caches, in MiB. With `smt`, cpus `n` and `n` plus half of the cpus are
+/// siblings.
 pub fn machine(cpus: u32, smt: bool, llcs: &[(CpuSet, u64)]) -> Machine {
     let cores = if smt { cpus.div_ceil(2).max(1) } else { cpus.max(1) };
     let cache = |(cpus, mebibytes): &(CpuSet, u64)| CacheFacts {

@@ -1,13 +1,13 @@
-//! What people call the sources of interrupts; the interrupts of devices, and how they are moved.
+//! Plain names of interrupt sources; interrupts of devices, and moving them.
 
 pub mod away;
 pub mod device;
 pub mod near;
 
-/// The plain name of an interrupt source as [`crate::counts::Count`] carries it: "LOC" is the timer, "36 virtio1-req.0"
-/// is virtio1-req.0, and what is not known stays as it is.
+/// Returns the plain name of an interrupt source of [`crate::counts::Count`]: "timer" for "LOC", "virtio1-req.0" for "36 virtio1-req.0".
+/// Unknown names are returned unchanged.
 ///
-/// The short names are those of the kernel's `arch_show_interrupts` (arch/x86/kernel/irq.c, arch/arm64/kernel/smp.c).
+/// The short names are from the kernel's `arch_show_interrupts` (arch/x86/kernel/irq.c, arch/arm64/kernel/smp.c).
 pub fn plain_name(source: &str) -> &str {
     if let Some((number, device)) = source.split_once(' ')
         && number.bytes().all(|byte| byte.is_ascii_digit())

@@ -24,16 +24,16 @@ vocabulary! {
 }
 
 impl Level {
-    /// The levels that every machine has, outermost first: not groups, which have to be measured, and not books and drawers.
+    /// The levels that every machine has, outermost first. Groups have to be measured; few machines have books and drawers.
     pub const EVERYWHERE: [Self; 7] =
         [Self::Package, Self::Node, Self::Die, Self::Llc, Self::Cluster, Self::Core, Self::Cpu];
 
-    /// The levels around it, outermost first.
+    /// Returns the levels around this one, outermost first.
     pub fn around(self) -> impl DoubleEndedIterator<Item = Self> {
         Self::ALL.into_iter().filter(move |other| *other < self)
     }
 
-    /// The levels in it, outermost first; the cpu itself needs no sharing out.
+    /// Returns the levels inside this one, outermost first, without the cpu.
     pub fn inside(self) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(move |other| *other > self && *other < Self::Cpu)
     }

@@ -1,10 +1,10 @@
 //! A machine and where programs may run on it, as values and pure functions: no input or output, no clock, no thread, no operating system.
 //!
-//! Readers (`corewise-sys`) fill [`facts::MachineFacts`]; [`assemble`] makes a [`Machine`] of it; a [`placement`] says which of its cpus a
-//! program gets. The same input always gives the same output.
+//! Readers (`corewise-sys`) fill [`facts::MachineFacts`]; [`assemble`] builds a [`Machine`] from it; a [`placement`] says which of its cpus
+//! a program gets. The same input always gives the same output.
 //!
-//! Features: `machine-files` reads described machines, `notations` writes and reads other programs' notations of cpu sets, `planning` proposes
-//! candidates, `schema` derives JSON schemas. A program that places its own threads needs none of them.
+//! Features: `machine-files` reads described machines, `notations` writes and reads other programs' notations of cpu sets, `planning`
+//! proposes candidates, `schema` derives JSON schemas. A program that places its own threads needs none of them.
 #![forbid(unsafe_code)]
 
 pub mod assemble;

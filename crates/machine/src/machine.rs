@@ -10,11 +10,10 @@ use crate::facts::{CacheKind, CoreType, Device, MemoryKind};
 pub use crate::facts::{Processor, ProcessorGroup, System};
 use crate::{CpuSet, Gap, Level};
 
-/// A machine as corewise understands it; made by [`crate::assemble::assemble`].
+/// A machine, built by [`crate::assemble::assemble`].
 ///
-/// Every online cpu is in exactly one object of each of: packages, dies, llcs, clusters, cores. Where a source does not
-/// know a level, its objects are those of the next level that it does know, so every level exists on every machine; books and drawers
-/// are not even listed there.
+/// Every online cpu is in exactly one package, die, llc, cluster and core. If a source does not report a level, it takes the objects of the
+/// next known level, so every level exists on every machine. Only books and drawers are not listed then.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
@@ -22,31 +21,31 @@ pub struct Machine {
     pub processor: Processor,
     /// Kernel, architecture, hypervisor.
     pub system: System,
-    /// Cpus the kernel could ever have.
+    /// Cpus that the kernel could ever have.
     pub possible: CpuSet,
-    /// Cpus that are plugged in; those of them that are neither online nor in `unlisted` are "offline".
+    /// Cpus that are plugged in. Those of them neither online nor in `unlisted` are "offline".
     pub present: CpuSet,
     /// Cpus that are switched on.
     pub online: CpuSet,
-    /// Online cpus this process may use (its cpuset and affinity mask).
+    /// Online cpus that this process may use (its cpuset and affinity mask).
     pub allowed: CpuSet,
-    /// The numbers of the nodes whose memory this process may use; absent where the source does not say.
+    /// Numbers of the nodes with memory that this process may use; absent if the source does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_memory: Option<CpuSet>,
-    /// Cpus that are plugged in, and of which the source does not say whether they are offline or not allowed (hwloc exports).
+    /// Cpus that are plugged in but offline or not allowed: the source does not say which (hwloc exports).
     #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub unlisted: CpuSet,
     /// Cpus taken out of the scheduler's balancing.
     pub isolated: CpuSet,
     /// Cpus without a scheduler tick when they run one task.
     pub nohz_full: CpuSet,
-    /// Drawers, in order of their lowest cpu; empty where the system reports none.
+    /// Drawers, in order of their lowest cpu; empty if the system reports none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drawers: Vec<Object>,
-    /// Books, in order of their lowest cpu; empty where the system reports none.
+    /// Books, in order of their lowest cpu; empty if the system reports none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub books: Vec<Object>,
-    /// Processor groups, by number; empty where the system has none (all but Windows).
+    /// Processor groups, by number; empty except on Windows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processor_groups: Vec<ProcessorGroup>,
     /// Sockets, in order of their lowest cpu.
@@ -64,17 +63,17 @@ pub struct Machine {
     /// Groups proven by a map of links, in order of their lowest cpu; empty without a map. No system reports them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<CpuSet>,
-    /// What memory costs, by the latest map of memory; empty without a map. No system reports this for all nodes.
+    /// Memory costs by the latest map of memory; empty without a map. No system reports this for all nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_costs: Vec<MemoryCost>,
     /// Every cache once, by level, then kind, then lowest cpu.
     pub caches: Vec<Cache>,
-    /// Kinds of core, best first; empty where all cores are alike.
+    /// Kinds of core, best first; empty if all cores are alike.
     pub kinds: Vec<Kind>,
-    /// Network cards, disks, graphics cards and the like, in order of their places on the bus; empty where none are known.
+    /// Network cards, disks, graphics cards and other devices, in order of their places on the bus; empty if none are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<Device>,
-    /// What is unknown about this machine.
+    /// Unknown facts about this machine.
     pub gaps: Vec<Gap>,
 }
 
@@ -82,10 +81,10 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Object {
-    /// The operating system's own number for it, where it has one (not always unique, not always dense).
+    /// The operating system's own number, if it has one (not always unique, not always dense).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub os_number: Option<i64>,
-    /// Its online cpus; never empty.
+    /// Online cpus; never empty.
     pub cpus: CpuSet,
 }
 
@@ -93,33 +92,33 @@ pub struct Object {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
-    /// The operating system's number; numbers may be sparse.
+    /// The operating system's number; may be sparse.
     pub number: u32,
-    /// Its online cpus; empty for a node of memory only.
+    /// Online cpus; empty for a node of memory only.
     pub cpus: CpuSet,
-    /// Its memory in bytes; zero for a node of cpus only, absent where unknown.
+    /// Memory in bytes; zero for a node of cpus only, absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// The distances to all nodes in order of their numbers (10 to itself); empty where the kernel gives none.
+    /// Distances to all nodes in order of their numbers (10 to itself); empty if the kernel gives none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distances: Vec<u32>,
-    /// What its memory is, where it is known to be no plain DRAM.
+    /// Kind of its memory, if known and not plain DRAM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_kind: Option<MemoryKind>,
-    /// The numbers of the nodes whose cpus (or devices) have the best access to its memory, where the source says so.
+    /// Numbers of the nodes with cpus (or devices) that access its memory best, if the source says so.
     #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub initiators: CpuSet,
 }
 
-/// What the memory of one node costs some cpus, as it was measured.
+/// Measured cost of one node's memory for some cpus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryCost {
     /// The cpus.
     pub cpus: CpuSet,
-    /// The number of the memory node.
+    /// Number of the memory node.
     pub node: u32,
-    /// The time of a dependent load, in nanoseconds.
+    /// Time of a dependent load, in nanoseconds.
     pub ns: u64,
 }
 
@@ -127,15 +126,15 @@ pub struct MemoryCost {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Llc {
-    /// Which cache level it is: 3 on most machines; 2 where there is no L3; absent where no cache is known.
+    /// Cache level: 3 on most machines, 2 without an L3; absent if no cache is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u8>,
-    /// Its size in bytes, where known.
+    /// Size in bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// Whether it is larger than its siblings because of stacked cache.
+    /// True if it is larger than its siblings because of stacked cache.
     pub vcache: bool,
-    /// Its online cpus; never empty.
+    /// Online cpus; never empty.
     pub cpus: CpuSet,
 }
 
@@ -143,33 +142,33 @@ pub struct Llc {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
-    /// 1, 2, 3 or 4.
+    /// Level: 1, 2, 3 or 4.
     pub level: u8,
-    /// What it holds.
+    /// Contents.
     pub kind: CacheKind,
-    /// Its size in bytes, where known.
+    /// Size in bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// The online cpus that share it.
+    /// Online cpus that share it.
     pub cpus: CpuSet,
 }
 
-/// A class of cores that differ from the others of the machine.
+/// A class of cores that differ from the machine's other cores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kind {
-    /// Which class.
+    /// The class.
     pub core_type: CoreType,
-    /// Its online cpus.
+    /// Online cpus.
     pub cpus: CpuSet,
-    /// Where the class comes from: "cpu_core", "cpu_capacity 1024", "acpi_cppc 64".
+    /// Source of the class: "cpu_core", "cpu_capacity 1024", "acpi_cppc 64".
     pub reason: String,
 }
 
-/// Memory that costs no more than this many times the cheapest costs about as much: the margin of findings on memory.
+/// Factor over the cheapest memory up to which memory counts as about as cheap: the margin of findings on memory.
 pub const ABOUT_AS_MUCH: f64 = 1.1;
 impl Machine {
-    /// The cpu sets of a level's objects in machine order; memory-only nodes give empty sets.
+    /// Returns the cpu sets of a level's objects in machine order; memory-only nodes give empty sets.
     pub fn objects(&self, level: Level) -> Vec<CpuSet> {
         let of = |objects: &[Object]| objects.iter().map(|object| object.cpus.clone()).collect();
         match level {
@@ -185,7 +184,7 @@ impl Machine {
         }
     }
 
-    /// The index of the object of a level that holds a cpu.
+    /// Returns the index of the object of a level that holds a cpu.
     pub fn index_of(&self, level: Level, cpu: u32) -> Option<usize> {
         match level {
             Level::Drawer | Level::Book => {
@@ -210,24 +209,24 @@ impl Machine {
         }
     }
 
-    /// The levels that the machine has, outermost first, but for groups: books and drawers only where its system reports them.
+    /// Returns the machine's levels, outermost first, without groups. Books and drawers are included only if its system reports them.
     pub fn levels(&self) -> impl Iterator<Item = Level> {
         let drawers = (!self.drawers.is_empty()).then_some(Level::Drawer);
         let books = (!self.books.is_empty()).then_some(Level::Book);
         drawers.into_iter().chain(books).chain(Level::EVERYWHERE)
     }
 
-    /// Cpus that are plugged in and switched off.
+    /// Returns the cpus that are plugged in but switched off.
     pub fn offline(&self) -> CpuSet {
         self.present.difference(&self.online).difference(&self.unlisted)
     }
 
-    /// Whether this process may use memory of a node, as far as is known.
+    /// Returns true if this process may use memory of a node, as far as is known.
     pub fn has_memory(&self, node: &Node) -> bool {
         node.memory_bytes != Some(0) && self.allowed_memory.as_ref().is_none_or(|allowed| allowed.contains(node.number))
     }
 
-    /// The cpus for which the memory nearest to them costs about as little as any cpu's does, by the latest map of memory; absent without a map.
+    /// Returns the cpus with a cheapest nearest memory, within [`ABOUT_AS_MUCH`], by the latest map of memory; `None` without a map.
     pub fn cheap_memory(&self) -> Option<CpuSet> {
         let nearest = |cpu: u32| {
             let own = self.memory_costs.iter().filter(|cost| cost.cpus.contains(cpu));
@@ -239,18 +238,18 @@ impl Machine {
         Some(costs.into_iter().filter(|(_, ns)| is_cheap(*ns)).map(|(cpu, _)| cpu).collect())
     }
 
-    /// How many caches of a level hold data (unified or data caches).
+    /// Returns the caches of a level that hold data (unified or data caches).
     pub fn data_caches(&self, level: u8) -> impl Iterator<Item = &Cache> {
         self.caches.iter().filter(move |cache| cache.level == level && cache.kind != CacheKind::Instruction)
     }
 
-    /// The kind of a cpu, where the machine has kinds.
+    /// Returns the kind of a cpu, or `None` if the machine has no kinds.
     pub fn kind_of(&self, cpu: u32) -> Option<&Kind> {
         self.kinds.iter().find(|kind| kind.cpus.contains(cpu))
     }
 
-    /// The scheduling environment, by names: what decides where the kernel runs a program and how fast that is, besides the machine itself.
-    /// What was proven in one environment may not hold in another.
+    /// Returns the scheduling environment by names: what decides where the kernel runs a program and how fast, besides the hardware. A
+    /// result of one environment may not hold in another.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let mut environment = self.system.scheduling.clone();
         environment.extend(self.system.kernel.clone().map(|kernel| ("kernel".to_owned(), kernel)));
@@ -261,11 +260,12 @@ impl Machine {
         environment
     }
 
-    /// A short name for "the same machine": equal for equal processors with equal topology, kernel and numbers left out.
+    /// Returns a short name for "the same machine": equal for equal processors with equal topology, without the kernel and the system's own
+    /// numbers.
     ///
-    /// It is the 64-bit FNV-1a hash, in hexadecimal, of the processor's identity, the present cpus, the cpu sets of all levels
-    /// (which hold the online cpus), the sizes of the last-level caches, and whether the machine is emulated. Which cpus this
-    /// process may use is not part of it, nor are microcode, kernel and governor, so that history can compare across them.
+    /// It is a 64-bit FNV-1a hash in hexadecimal. It covers the processor's identity, the present cpus, the cpu sets of all levels (which
+    /// hold the online cpus), the sizes of the last-level caches, and emulation. The cpus that this process may use are not part of it, nor
+    /// are microcode, kernel and governor, so that history can compare across them.
     pub fn fingerprint(&self) -> String {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut feed = |text: &str| {

@@ -1,7 +1,7 @@
-//! The placement language: words for "on these cpus" that hold on any machine, and what they are on this one.
+//! The placement language: expressions for "on these cpus" that hold on any machine, and the cpus they mean on this one.
 //!
-//! [`parse`] makes an [`Expression`] of a text; [`Expression::resolve`] says which cpus it is on a machine, in which
-//! order threads would take them, and who was left out and why. The language is described in docs/placement.md.
+//! [`parse`] turns a text into an [`Expression`]; [`Expression::resolve`] returns its cpus on a machine in the order of use, and the
+//! excluded cpus with reasons. The language is described in docs/placement.md.
 
 mod describe;
 mod error;

@@ -1,6 +1,6 @@
-//! Random numbers that are the same for ever: xoshiro256++ seeded by splitmix64.
+//! Random numbers that never change between versions: xoshiro256++ seeded by splitmix64.
 
-/// A generator whose sequence depends on its seed alone, on every machine and in every version of corewise.
+/// A generator that depends on its seed alone, on every machine and in every version of corewise.
 ///
 /// xoshiro256++ 1.0 by David Blackman and Sebastiano Vigna (<https://prng.di.unimi.it/>), public domain.
 #[derive(Clone, Debug)]
@@ -9,7 +9,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator for a seed; every seed is good, zero too.
+    /// Creates a generator; every seed is good, zero too.
     pub fn new(seed: u64) -> Self {
         let mut mix = seed;
         let mut next = || {
@@ -21,7 +21,7 @@ impl Random {
         Self { state: [next(), next(), next(), next()] }
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let [s0, s1, s2, s3] = &mut self.state;
         let result = s0.wrapping_add(*s3).rotate_left(23).wrapping_add(*s0);
@@ -35,10 +35,10 @@ impl Random {
         result
     }
 
-    /// A number from 0 to `bound - 1`, each equally likely (Lemire's multiplication with rejection).
+    /// Returns a number from 0 to `bound - 1`, each equally likely (Lemire's multiplication with rejection).
     ///
     /// # Panics
-    /// When `bound` is zero.
+    /// If `bound` is zero.
     pub fn below(&mut self, bound: usize) -> usize {
         assert!(bound > 0, "no number is below zero");
         let bound = bound as u64;
@@ -51,18 +51,18 @@ impl Random {
         }
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// Returns a number in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A standard normal number (Box and Muller).
+    /// Returns a standard normal number (Box and Muller).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Puts the items into a uniformly random order (Fisher and Yates).
+    /// Shuffles the items into a uniformly random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the slots of a queue lie in memory.
+/// Memory layout of a queue's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Slots {
-    /// One after the other: neighbours share a line.
+    /// Adjacent: neighbours share a cache line.
     Packed,
     /// Each in its own pair of lines (128 bytes), since the hardware fetches lines in pairs.
     Padded,
 }
 
 impl Slots {
-    /// Both.
+    /// Both layouts.
     pub const ALL: [Self; 2] = [Self::Packed, Self::Padded];
 
-    /// The word on the command line.
+    /// Returns the word on the command line.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Packed => "packed",
@@ -25,10 +25,10 @@ impl Slots {
         }
     }
 
-    /// The distance of two slots in bytes.
+    /// Returns the distance between two slots in bytes.
     pub const fn stride_bytes(self) -> usize {
         match self {
-            // A sequence number beside the message.
+            // The message and its sequence number.
             Self::Packed => 16,
             Self::Padded => 128,
         }

@@ -1,11 +1,11 @@
-//! Commands that corewise suggests, each made in one place: [`examples`] has one of each, which a test of the program parses.
+//! Suggested commands, each built in one place: [`examples`] has one of each, and a test of the program parses them.
 
 use std::fmt::Display;
 
 use crate::CpuSet;
 use serde::Serialize;
 
-/// A command line that is suggested: the program and its arguments, not yet quoted for a shell.
+/// A suggested command line: the program and its arguments, not yet quoted for a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[serde(into = "String")]
@@ -13,16 +13,16 @@ pub struct SuggestedCommand {
     words: Vec<String>,
 }
 
-/// Characters of words that need no quotes in a shell, beside letters and digits.
+/// Characters that need no quotes in a shell, besides letters and digits.
 const PLAIN_CHARACTERS: &str = "-_./=,:@%+";
 
 impl SuggestedCommand {
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The command of corewise, such as "history"; `None` for another program.
+    /// Returns the command of corewise, such as "history"; `None` for another program.
     pub fn command(&self) -> Option<&str> {
         match &self.words[..] {
             [program] if program == PROGRAM => Some(DEFAULT_COMMAND),
@@ -32,17 +32,17 @@ impl SuggestedCommand {
         }
     }
 
-    /// The line as it is typed in a shell.
+    /// Returns the line as it is typed in a shell.
     pub fn line(&self) -> String {
         self.words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The line as a sentence mentions it, between backquotes.
+    /// Returns the line between backquotes, for use in a sentence.
     pub fn mention(&self) -> String {
         format!("`{}`", self.line())
     }
 
-    /// The same command with further options, before `--` and what follows it.
+    /// Adds options before `--` and the words after it.
     #[must_use]
     pub fn with_options(mut self, options: impl IntoIterator<Item = String>) -> Self {
         let end = self.words.iter().position(|word| word == "--").unwrap_or(self.words.len());
@@ -87,13 +87,13 @@ impl From<SuggestedCommand> for String {
     }
 }
 
-/// The program.
+/// Name of the program.
 const PROGRAM: &str = "corewise";
 /// The command that runs if none is named.
 const DEFAULT_COMMAND: &str = "survey";
-/// Stands for the user's program.
+/// Placeholder for the user's program.
 const APP: [&str; 1] = ["./app"];
-/// Stands for the user's program in messages about what was typed.
+/// Placeholder for the user's program in messages about the command line.
 const COMMAND: [&str; 1] = ["COMMAND"];
 
 fn corewise(command: &str) -> SuggestedCommand {
@@ -112,18 +112,18 @@ fn quote(word: &str) -> String {
     }
 }
 
-/// How `tail` looked, to look again.
+/// Options of an earlier `tail`, to run it again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TailOptions {
-    /// The cpus, if not all that are allowed.
+    /// The cpus, if not all allowed ones.
     pub cpus: Option<CpuSet>,
-    /// Whether tracepoints named the causes.
+    /// True if tracepoints named the causes.
     pub explains: bool,
-    /// Whether the loop ran before all other tasks.
+    /// True if the loop ran before all other tasks.
     pub is_fifo: bool,
-    /// The threshold in nanoseconds, if not the usual one.
+    /// Threshold in nanoseconds, if not the default.
     pub threshold_ns: Option<u64>,
-    /// The piece of work, if not the usual one.
+    /// The piece of work, if not the default.
     pub work: Option<String>,
 }
 
@@ -146,7 +146,7 @@ macro_rules! suggestions {
             }
         )+
 
-        /// An example of each suggested command, with the name of its constructor.
+        /// Returns an example of each suggested command, with the name of its constructor.
         pub fn examples() -> Vec<(&'static str, SuggestedCommand)> {
             vec![$((stringify!($name), $name($($example),*))),+]
         }

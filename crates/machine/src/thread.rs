@@ -1,10 +1,10 @@
-//! A thread as the operating system accounts for it.
+//! Accounting of a thread by the operating system.
 
 use serde::{Deserialize, Serialize};
 
 use crate::CpuSet;
 
-/// What the operating system says of the probe's thread during a visit.
+/// Use of resources by the probe's thread during a visit, as the operating system reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadUse {
@@ -14,31 +14,31 @@ pub struct ThreadUse {
     pub system_s: f64,
     /// Seconds in which the thread was not on a cpu (preempted, or the virtual cpu was not running).
     pub off_cpu_s: f64,
-    /// Times it gave the cpu up.
+    /// Number of times the thread gave the cpu up.
     pub voluntary_switches: u64,
-    /// Times the cpu was taken from it.
+    /// Number of times the thread was preempted.
     pub involuntary_switches: u64,
 }
 
-/// A thread at one moment.
+/// State of a thread at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadLook {
-    /// Its process.
+    /// Number of the process.
     pub process: u32,
-    /// Its number.
+    /// Number of the thread.
     pub thread: u32,
-    /// When it started, in the system's ticks since boot: with its number it is one thread of this boot.
+    /// Start time, in the system's ticks since boot: with its number it is one thread of this boot.
     pub start_ticks: u64,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where it ran last.
+    /// The cpu it last ran on.
     pub cpu: u32,
-    /// Whether it runs or waits for a cpu.
+    /// True if it runs or waits for a cpu.
     pub is_runnable: bool,
-    /// Its time on cpus since it began, in nanoseconds; nothing where the system does not account for it.
+    /// Time on cpus since its start, in nanoseconds; `None` if the system does not account for it.
     pub on_cpu_ns: Option<u64>,
-    /// The time for which it could have run and did not, in nanoseconds, up to when it ran last; nothing likewise.
+    /// Time for which it was runnable without running, up to its last run, in nanoseconds; `None` if the system does not account for it.
     pub waited_ns: Option<u64>,
-    /// The cpus that it may use; nothing where that is not known.
+    /// Its affinity mask; `None` if unknown.
     pub allowed: Option<CpuSet>,
 }

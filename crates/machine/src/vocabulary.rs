@@ -1,7 +1,7 @@
-//! Closed lists of words, each written once: the enum, its words and their meanings come from one list.
+//! Closed lists of words: each list defines an enum, its words and their meanings.
 
-/// Defines an enum of words from lines of `Variant "word": "meaning"`, with `ALL`, `word` and `meaning`. The meaning is also the documentation
-/// of the variant. Further texts of a line, for tables of documents, are in `columns`.
+/// Defines an enum of words from lines of `Variant "word": "meaning"`, with `ALL`, `word` and `meaning`. The meaning is also the variant's
+/// documentation. Further texts of a line, for tables in documents, are in `columns`.
 #[macro_export]
 macro_rules! vocabulary {
     ($(#[$attribute:meta])* pub enum $name:ident { $($variant:ident $word:literal: $meaning:literal $(, $column:literal)*;)+ }) => {
@@ -11,24 +11,24 @@ macro_rules! vocabulary {
         }
 
         impl $name {
-            /// All of them, in the order in which they are listed.
+            /// All variants, in the order of the list.
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
-            /// The word that names it.
+            /// Returns the word.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }
             }
 
-            /// The meaning, in one line.
+            /// Returns the meaning, in one line.
             pub const fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$variant => $meaning,)+
                 }
             }
 
-            /// Further columns of its row in documents.
+            /// Returns the further columns of its row in documents.
             pub const fn columns(self) -> &'static [&'static str] {
                 match self {
                     $(Self::$variant => &[$($column),*],)+
@@ -46,7 +46,7 @@ macro_rules! vocabulary {
 
 pub use vocabulary;
 
-/// Lists words as a sentence has them: "a, b or c".
+/// Joins words for a sentence: "a, b or c".
 pub fn one_of(words: &[&str]) -> String {
     match words {
         [] => String::new(),

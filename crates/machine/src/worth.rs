@@ -1,8 +1,8 @@
-//! What each cpu is worth now: how fast it is, and how much of it a new thread would get.
+//! Worth of each cpu now: its speed times the share of it that a new thread would get.
 //!
-//! Worth = speed × share. The speed is that of the latest survey, relative to the fastest cpu of the machine. The share is what fair
-//! scheduling gives one more thread: all that is idle, or half of what interrupts, the host and others leave, whichever is more.
-//! Nothing here knows an operating system: [`Board::update`] takes counters as they were read.
+//! The speed is that of the latest survey, relative to the fastest cpu of the machine. The share is what fair scheduling gives one more
+//! thread. It is the larger of two: the idle share, or half of what interrupts, the host and real-time tasks leave. Nothing here depends on
+//! an operating system: [`Board::update`] takes counters as they were read.
 
 mod now;
 mod record;
@@ -16,43 +16,43 @@ pub use record::{
 
 use crate::{Level, Machine};
 
-/// What a cpu has spent its time on since boot, in the system's ticks.
+/// Time of a cpu since boot by use, in the system's ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticks {
-    /// In programs and in the kernel on their behalf.
+    /// Programs, and the kernel on their behalf.
     pub busy: u64,
     /// Idle, or waiting for input and output.
     pub idle: u64,
-    /// In handlers of interrupts.
+    /// Interrupt handlers.
     pub interrupts: u64,
-    /// In soft interrupts.
+    /// Soft interrupts.
     pub soft_interrupts: u64,
-    /// While the host ran something else.
+    /// Time that the host gave to others.
     pub stolen: u64,
 }
 
-/// A relative speed and where it comes from.
+/// A relative speed and its source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed {
-    /// Of the fastest cpu of the machine, above 0 and at most 1.
+    /// Speed relative to the machine's fastest cpu, above 0 and at most 1.
     pub relative: f32,
-    /// How it is known.
+    /// Source of the speed.
     pub source: SpeedSource,
 }
 
-/// A cpu and what it is worth, as it is printed.
+/// A cpu and its worth, as printed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuWorth {
     /// The cpu.
     pub cpu: u32,
-    /// What is known of it.
+    /// Its record.
     #[serde(flatten)]
     pub record: Record,
 }
 
-/// Returns the speed of each cpu of a machine, by number: relative to the fastest of `measured` (a cpu and the nanoseconds that a fixed piece
-/// of work takes on it), or else by the hardware's own ranking of the kinds of cores.
+/// Returns the speed of each cpu of a machine, by number, relative to the fastest cpu. `measured` holds cpus and their times for a fixed
+/// piece of work, in nanoseconds. Unmeasured cpus are ranked by the hardware's own numbers for the kinds of core.
 pub fn relative_speeds(machine: &Machine, measured: &[(u32, f64)]) -> Vec<Speed> {
     let fastest = measured.iter().map(|(_, nanoseconds)| *nanoseconds).fold(f64::INFINITY, f64::min);
     let of = |cpu: u32| {
@@ -65,8 +65,8 @@ pub fn relative_speeds(machine: &Machine, measured: &[(u32, f64)]) -> Vec<Speed>
     (0..=machine.possible.union(&machine.online).highest().unwrap_or(0)).map(of).collect()
 }
 
-/// The hardware's own numbers, in which the reason of each kind ends ("cpu_capacity 446"). Only a prior: some machines rank all alike, or
-/// the wrong way round.
+/// Reads the hardware's ranking from the number that ends each kind's reason ("cpu_capacity 446"). It is only a prior: some machines rank
+/// all cores alike, or the wrong way round.
 fn ranked(machine: &Machine, cpu: u32) -> Speed {
     let number = |reason: &str| reason.rsplit(' ').next()?.parse::<f32>().ok().filter(|number| *number > 0.0);
     let numbers: Option<Vec<f32>> = machine.kinds.iter().map(|kind| number(&kind.reason)).collect();
@@ -77,7 +77,7 @@ fn ranked(machine: &Machine, cpu: u32) -> Speed {
     }
 }
 
-/// The records of all cpus, kept up to date from counters.
+/// Records of all cpus, kept up to date from counters.
 #[derive(Clone, Debug)]
 pub struct Board {
     speeds: Vec<Speed>,
@@ -87,7 +87,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Of a machine with these [speeds](relative_speeds); nothing is known of the shares yet.
+    /// Creates the board of a machine with these [speeds](relative_speeds); shares are unknown until the first update.
     pub fn new(machine: &Machine, speeds: Vec<Speed>) -> Self {
         let index = |level, cpu| machine.index_of(level, cpu).and_then(|index| u16::try_from(index).ok());
         let node = |cpu| machine.nodes.iter().find(|node| node.cpus.contains(cpu)).map(|node| node.number);
@@ -101,7 +101,7 @@ impl Board {
         Self { before: vec![None; speeds.len()], speeds, places, records }
     }
 
-    /// Takes other speeds, of a machine whose cpus may have changed; what was counted so far stays.
+    /// Replaces the speeds, and the machine, which may have other cpus. Earlier counters stay.
     pub fn renew(&mut self, machine: &Machine, speeds: Vec<Speed>) {
         let Self { speeds, places, .. } = Self::new(machine, speeds);
         self.before.resize(speeds.len(), None);
@@ -109,13 +109,13 @@ impl Board {
         (self.speeds, self.places) = (speeds, places);
     }
 
-    /// The records, by the numbers of their cpus.
+    /// Returns the records, by cpu number.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// Takes the counters of each cpu, nothing for those that are offline, and how often each was throttled, where that is known. Shares
-    /// are those of the time since the last update; a cpu whose counters did not move keeps those that it had.
+    /// Takes the counters of each cpu (`None` for offline ones), and the times each was throttled, if known. Shares cover the time since
+    /// the last update. A cpu with unchanged counters keeps its shares.
     pub fn update(&mut self, at_ns: u64, now: &[Option<Ticks>], throttled: impl Fn(u32) -> Option<u32>) {
         for (index, record) in self.records.iter_mut().enumerate() {
             let (speed, (llc, node, kind)) = (self.speeds[index], self.places[index]);
@@ -139,7 +139,7 @@ impl Board {
                 kind,
                 confidence,
             };
-            // Counters that did not move begin the next stretch.
+            // Unchanged counters do not begin a new stretch.
             if now.is_none() || seen.is_some() || self.before[index].is_none() {
                 self.before[index] = now;
             }
@@ -147,8 +147,8 @@ impl Board {
     }
 }
 
-/// The shares of the time between two readings, and how many ticks that was; nothing where no tick passed. Some counters of the kernel go
-/// back at times (the time of waiting for input and output): those count as nothing.
+/// Returns the shares of the time between two readings, and its length in ticks; `None` if no tick passed. Some kernel counters go back at
+/// times (waiting for input and output); such a step counts as zero.
 fn shares(before: &Ticks, now: &Ticks) -> Option<(Shares, u64)> {
     let passed = |of: fn(&Ticks) -> u64| of(now).saturating_sub(of(before));
     let parts = [
@@ -172,14 +172,14 @@ fn shares(before: &Ticks, now: &Ticks) -> Option<(Shares, u64)> {
     })
 }
 
-/// The share of a cpu that fair scheduling gives to one more thread.
+/// Returns the share of a cpu that fair scheduling gives to one more thread.
 fn available(shares: &Shares) -> f32 {
     let left = 1.0 - shares.interrupts - shares.soft_interrupts - shares.stolen - shares.realtime.unwrap_or(0.0);
     (left - shares.busy).max(left / 2.0).max(0.0)
 }
 
-/// How much a record can be relied on, in percent: shares of few ticks are coarse, and a speed that was not measured is half of what there
-/// is to know.
+/// Returns the confidence in a record, in percent. Shares of few ticks are coarse, and an unmeasured speed leaves half of the worth
+/// unknown.
 fn confidence(ticks: u64, source: SpeedSource) -> u8 {
     let shares = 100 - (100 / ticks.max(1)).min(100);
     let known = match source {

@@ -1,4 +1,4 @@
-//! The store: artifacts of every kind are added, listed, given back, and deleted.
+//! The store: artifacts of every kind are added, listed, read, and deleted.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -15,11 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::open::{self, OpenDatabase};
 use crate::{Result, StoreError};
 
-/// So many of a kind are looked at for one that will do: each has to be read as a whole.
+/// Maximum artifacts of a kind that [`Store::latest`] reads: each is read as a whole.
 const LOOKED_AT: usize = 100;
 
-/// An open store. Several processes may have the same one open; each artifact, and each trial, is one transaction, so none
-/// is lost.
+/// An open store. Several processes may open the same one. Each artifact and each trial is one transaction, so concurrent writes are kept.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -27,31 +26,31 @@ pub struct Store {
     origin: FileOrigin,
 }
 
-/// What a list says of an artifact; of a deleted one this is all that is left.
+/// List entry of an artifact. It is all that remains of a deleted one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
-    /// Its number in the store, from 1; never given to another artifact.
+    /// Number in the store, from 1; never reused.
     pub number: i64,
-    /// Its kind: [`Artifact::KIND`].
+    /// Kind: [`Artifact::KIND`].
     pub kind: String,
-    /// When it was begun, in milliseconds since 1970-01-01 UTC; an import: when it was imported.
+    /// Time of the start, in milliseconds since 1970-01-01 UTC; for an import, the time of the import.
     pub started_unix_ms: i64,
-    /// The machine, by [`Machine::fingerprint`]; absent where nothing is known of it.
+    /// Fingerprint of the machine ([`Machine::fingerprint`]); absent if the machine is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// When it was deleted, in milliseconds since 1970-01-01 UTC; absent where it was not.
+    /// Time of the deletion, in milliseconds since 1970-01-01 UTC; absent if it was not deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_unix_ms: Option<i64>,
-    /// How many trials were added to it one by one.
+    /// Number of trials that were added one by one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trials: u32,
-    /// Its summary; absent if it was deleted.
+    /// Summary; absent if the artifact was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
 }
 
 impl Entry {
-    /// Whether nothing but this line is left.
+    /// Returns true if only this entry is left.
     pub fn is_deleted(&self) -> bool {
         self.deleted_unix_ms.is_some()
     }
@@ -63,10 +62,10 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Store {
-    /// Opens the store at a path; creates it, and the folders it lies in, where there is none.
+    /// Opens the store at a path; creates it and its folders if there is none.
     ///
     /// # Errors
-    /// If the file has another layout, is another program's, or is no database at all; it is not changed. [`Store::check`] finds damage.
+    /// If the file has another layout, is another program's, or is no database. It is not changed. [`Store::check`] finds damage.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let place = FilePlace::make_private(path).map_err(|source| unmade(path, source))?;
@@ -74,7 +73,7 @@ impl Store {
         Ok(Self::new(place.path().to_owned(), opened))
     }
 
-    /// Opens the store at a path only to read; absent where there is none. Creates nothing.
+    /// Opens the store at a path only to read; `None` if there is none. Creates nothing.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -93,28 +92,28 @@ impl Store {
         Self { path, connection, origin }
     }
 
-    /// Where the store lies, as an absolute path.
+    /// Returns the absolute path of the store.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file's identity, and the other users that may have written it.
+    /// Returns the file's identity, and the other users that may have written it.
     pub fn origin(&self) -> &FileOrigin {
         &self.origin
     }
 
-    /// Reads the whole file and checks that it makes sense (`PRAGMA quick_check`). Takes about as long as reading it.
+    /// Checks the integrity of the whole file (`PRAGMA quick_check`). Takes about as long as reading it.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] with what was found first.
+    /// [`StoreError::Damaged`] with the first problem found.
     pub fn check(&self) -> Result<()> {
         open::check(&self.connection, &self.path)
     }
 
-    /// Adds an artifact and gives its number. When this returns, it is on the disk.
+    /// Adds an artifact and returns its number. It is on the disk when this returns.
     ///
     /// # Errors
-    /// [`StoreError::Unwritable`] for numbers that are infinite or none; those of the database.
+    /// [`StoreError::Unwritable`] for numbers that are infinite or NaN; database errors.
     pub fn add<T: Artifact>(&mut self, artifact: &T) -> Result<i64> {
         let (summary, observed) = (written(&artifact.summary())?, written(artifact)?);
         let Origin { started_unix_ms, machine, .. } = artifact.origin();
@@ -128,18 +127,17 @@ impl Store {
             statement.raw_bind_parameter(3, fingerprint)?;
             statement.raw_bind_parameter(4, summary)?;
             statement.raw_bind_parameter(5, observed.as_str())?;
-            // SQLite copies a text of megabytes several times; it need not be here, too.
+            // SQLite copies a text of megabytes several times; free this copy first.
             drop(observed);
             statement.raw_execute()?;
             Ok(connection.last_insert_rowid())
         })
     }
 
-    /// Adds a trial to an artifact that was added without any: it becomes the next element of its array `trials`. When this
-    /// returns, it is on the disk.
+    /// Appends a trial to the array `trials` of an artifact that was added without any. It is on the disk when this returns.
     ///
     /// # Errors
-    /// As [`Store::add`]; and where there is no such artifact, or no longer.
+    /// As [`Store::add`]; and if there is no such artifact, or it was deleted.
     pub fn add_trial<T: Serialize + DeserializeOwned>(&mut self, number: i64, trial: &T) -> Result<()> {
         let values = params![number, written(trial)?];
         let sql = "INSERT INTO trial (artifact, number, observed)
@@ -151,11 +149,10 @@ impl Store {
         }
     }
 
-    /// The artifact of a number, with its trials in the order in which they were added.
+    /// Returns the artifact of a number, with its trials in the order in which they were added.
     ///
     /// # Errors
-    /// Where there is none, where it is of another kind, or where it was deleted; those of the database, and of what is stored
-    /// in it.
+    /// If there is none, if it is of another kind, or if it was deleted; if it cannot be read; database errors.
     pub fn get<T: Artifact>(&self, number: i64) -> Result<T> {
         let sql = "SELECT iif(EXISTS (SELECT 1 FROM trial WHERE artifact = id),
                               json_set(observed, '$.trials',
@@ -177,28 +174,27 @@ impl Store {
         checked.map_err(|source| StoreError::Unreadable { path: self.path.clone(), number, kind: T::KIND, source })
     }
 
-    /// What a list says of the artifact of a number, whatever its kind; it may have been deleted.
+    /// Returns the list entry of a number, of any kind; it may be deleted.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] where the number was never given; those of the database.
+    /// [`StoreError::Missing`] if the number was never given; database errors.
     pub fn entry(&self, number: i64) -> Result<Entry> {
         self.select("id = ?1", [number])?.pop().ok_or_else(|| self.missing(number))
     }
 
-    /// All artifacts in the order in which they were begun, or those of the machine with a fingerprint; also what is left of
-    /// the deleted ones.
+    /// Lists all artifacts by their start, or only one machine's; deleted ones too.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Database errors.
     pub fn entries(&self, fingerprint: Option<&str>) -> Result<Vec<Entry>> {
         self.select("?1 IS NULL OR fingerprint = ?1", [fingerprint])
     }
 
-    /// The artifact of a kind and a machine that was added last among those that will do, with its number; the last hundred are
-    /// looked at. One that this corewise cannot read will not do.
+    /// Returns the latest artifact of a kind and a machine that `will_do` accepts, with its number. Reads only the last hundred, and skips
+    /// unreadable ones.
     ///
     /// # Errors
-    /// Those of the database.
+    /// Database errors.
     pub fn latest<T: Artifact>(&self, fingerprint: &str, will_do: impl Fn(&T) -> bool) -> Result<Option<(i64, T)>> {
         let condition = "fingerprint = ?1 AND kind = ?2 AND deleted_unix_ms IS NULL";
         let mut entries = self.select(condition, params![fingerprint, T::KIND])?;
@@ -213,11 +209,11 @@ impl Store {
         Ok(None)
     }
 
-    /// Deletes artifacts, all or none, and gives what lists said of them. A line stays of each: its number, its kind, when it
-    /// was begun and when it was deleted. The file gives back the room where nobody else uses it now.
+    /// Deletes artifacts, all or none, and returns their entries. Of each, the store keeps the number, the kind, and the times of start and
+    /// deletion. The file shrinks if no other process uses it now.
     ///
     /// # Errors
-    /// [`StoreError::Missing`] where there is none of a number, or no longer; those of the database.
+    /// [`StoreError::Missing`] if a number does not exist, or was deleted; database errors.
     pub fn delete(&mut self, numbers: &[i64]) -> Result<Vec<Entry>> {
         let mut entries = numbers.iter().map(|&number| self.entry(number)).collect::<Result<Vec<_>>>()?;
         entries.sort_by_key(|entry| entry.number);
@@ -236,7 +232,7 @@ impl Store {
             transaction.commit()
         };
         delete().map_err(|source| StoreError::of(&self.path, source))?;
-        // It takes a while in which nobody else may use the file, and as much room again: whoever has neither has deleted all the same.
+        // Takes a while, needs sole use of the file, and as much free room again. If it fails, the artifacts are deleted all the same.
         let _ = self.connection.execute_batch("VACUUM");
         Ok(entries)
     }
@@ -250,7 +246,7 @@ impl Store {
         self.told(|connection| connection.prepare(&sql)?.query_map(parameters, entry)?.collect())
     }
 
-    /// The error for a number that is none, or was deleted.
+    /// Returns the error for a number that was never given, or was deleted.
     fn missing(&self, number: i64) -> StoreError {
         let entries = self.entries(None).unwrap_or_default();
         let (path, mut existing) = (self.path.clone(), Vec::new());
@@ -267,13 +263,13 @@ impl Store {
     }
 }
 
-/// JSON that was checked to be readable: a number that is infinite or none would be written as null.
+/// Serialises a value and checks that it can be read back: a number that is infinite or NaN would become null.
 fn written<T: Serialize + DeserializeOwned>(value: &T) -> Result<String> {
     let text = serde_json::to_string(value).and_then(|text| serde_json::from_str::<T>(&text).map(|_| text));
     text.map_err(|source| StoreError::Unwritable { source })
 }
 
-/// Why the place of a store cannot be had: its folder cannot be made, or a link on the way is not followed.
+/// Returns the error for a store that cannot be reached: its folder cannot be made, or its path contains a link that is not followed.
 fn unmade(path: &Path, source: io::Error) -> StoreError {
     match std::path::absolute(path).ok().as_deref().and_then(Path::parent) {
         Some(folder) if !folder.exists() => StoreError::Folder { folder: folder.to_owned(), source },

@@ -1,10 +1,10 @@
-//! What can go wrong with a store, each with the file it happened to and what to do about it.
+//! Errors of a store, each with the file and advice.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// Why a store could not be opened, read or written. Whatever the reason, nothing in the file was overwritten.
+/// Reason why a store could not be opened, read or written. In every case the file was left as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -13,7 +13,7 @@ pub enum StoreError {
     Folder {
         /// The folder.
         folder: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The file could not be looked at.
@@ -21,7 +21,7 @@ pub enum StoreError {
     Unreachable {
         /// The store.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// SQLite could not open or create the file.
@@ -29,7 +29,7 @@ pub enum StoreError {
     NotWritable {
         /// The store.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's message.
         detail: String,
     },
     /// The path names something that is not an SQLite database.
@@ -47,7 +47,7 @@ pub enum StoreError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What stands in the header of the file; zero where the other program sets none.
+        /// Application id in the header of the file; zero if the other program sets none.
         application_id: i32,
     },
     /// The database has another layout.
@@ -73,7 +73,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What SQLite found.
+        /// SQLite's message.
         detail: String,
     },
     /// The disk, or the user's share of it, is full.
@@ -82,12 +82,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// Reading or writing failed below SQLite. A full disk shows in this way too where SQLite needs room beside the file.
+    /// Reading or writing failed below SQLite. A full disk can also appear as this error if SQLite needs room beside the file.
     #[error("{} cannot be read or written ({detail}): the disk may be full or failing; nothing was stored", path.display())]
     Disk {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's message.
         detail: String,
     },
     /// Another process held the database for longer than the wait of ten seconds.
@@ -103,32 +103,32 @@ pub enum StoreError {
         path: PathBuf,
         /// The number asked for.
         number: i64,
-        /// The numbers that exist, rising.
+        /// The numbers that exist, ascending.
         existing: Vec<i64>,
     },
-    /// What had this number was deleted.
+    /// The artifact of this number was deleted.
     #[error("{kind} {number} in {} was deleted", path.display())]
     Deleted {
         /// The store.
         path: PathBuf,
         /// The number asked for.
         number: i64,
-        /// What it was.
+        /// Its kind.
         kind: String,
     },
-    /// What has this number is of another kind.
+    /// The artifact of this number is of another kind.
     #[error("number {number} in {} is of the kind {found}, not {wanted}", path.display())]
     OtherKind {
         /// The store.
         path: PathBuf,
         /// The number asked for.
         number: i64,
-        /// What it is.
+        /// Its kind.
         found: String,
-        /// What was asked for.
+        /// The requested kind.
         wanted: &'static str,
     },
-    /// A stored artifact, or a trial of it, is not one that this corewise can read.
+    /// This corewise cannot read a stored artifact, or a trial of it.
     #[error("{kind} {number} in {} cannot be read by this corewise: {source}", path.display())]
     Unreadable {
         /// The store.
@@ -137,13 +137,13 @@ pub enum StoreError {
         number: i64,
         /// Its kind.
         kind: &'static str,
-        /// What is wrong with it.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// Something could not be put into a form from which it can be read back, for instance because of an infinite number.
+    /// A value cannot be serialised so that it can be read back, for instance because of an infinite number.
     #[error("the results cannot be serialised: {source}; nothing was stored")]
     Unwritable {
-        /// What is wrong with it.
+        /// The cause.
         source: serde_json::Error,
     },
     /// Anything else that SQLite reports.
@@ -151,13 +151,13 @@ pub enum StoreError {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
 }
 
 impl StoreError {
-    /// The error for what SQLite said of a file.
+    /// Converts an error of SQLite about a file.
     pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         let detail = source.to_string();
@@ -175,7 +175,7 @@ impl StoreError {
     }
 }
 
-/// "it has 1-4, 7" in words that stay short however many there are.
+/// Describes the existing numbers, "it has 1-4, 7", in at most twelve runs.
 fn existing_words(existing: &[i64]) -> String {
     let mut runs: Vec<(i64, i64)> = Vec::new();
     for &id in existing {

@@ -1,7 +1,7 @@
-//! What was measured, in an SQLite database: artifacts of every kind, under one series of numbers.
+//! Measured results in an SQLite database: artifacts of every kind, under one series of numbers.
 //!
-//! The database holds what was observed and nothing that was concluded from it: conclusions are computed anew by whoever
-//! reads an artifact, so a better statistic works on old ones. Everything is kept until its owner deletes it.
+//! The database holds observations and no conclusions. Conclusions are computed from an artifact when it is read, so better statistics work
+//! on old ones. Everything is kept until its owner deletes it.
 #![forbid(unsafe_code)]
 
 mod artifacts;
@@ -15,5 +15,5 @@ mod sample;
 pub use artifacts::{Entry, Store};
 pub use error::StoreError;
 
-/// What the functions of this crate give.
+/// Result of this crate's functions.
 pub type Result<T> = std::result::Result<T, StoreError>;

@@ -1,4 +1,4 @@
-//! Opening a database: look first and change nothing, then create it in one transaction.
+//! Opens a database: looks first without changing anything, then creates it in one transaction.
 
 use std::io::ErrorKind;
 use std::path::{MAIN_SEPARATOR, Path};
@@ -12,38 +12,38 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transac
 use crate::schema::{APPLICATION_ID, LAYOUT, LAYOUT_VERSION};
 use crate::{Result, StoreError};
 
-/// How long to wait for another process that holds the database.
+/// Time to wait for another process that holds the database.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The most memory that SQLite takes, in bytes. The largest artifacts have some ten million.
+/// Memory limit of SQLite, in bytes. The largest artifacts have about ten million.
 const MOST_MEMORY_BYTES: u64 = 128 << 20;
 
-/// The files that SQLite keeps beside a database: what they hold becomes part of it.
+/// Suffixes of the files that SQLite keeps beside a database; their contents become part of it.
 const FILES_BESIDE: [&str; 3] = ["-wal", "-journal", "-shm"];
 
-/// A database that is open.
+/// An open database.
 #[derive(Debug)]
 pub(crate) struct OpenDatabase {
     pub(crate) connection: Connection,
-    /// The file's identity, and the other users that may have written it.
+    /// Identity of the file, and the other users that may have written it.
     pub(crate) origin: FileOrigin,
 }
 
-/// What a look at a path found.
+/// Result of a look at a path.
 #[derive(Debug)]
 enum Found {
-    /// Nothing, an empty file, or a database without any table: ours to fill.
+    /// No file, an empty file, or a database without tables: ours to fill.
     Nothing,
-    /// A database of ours.
+    /// A database of corewise.
     Ours { reader: Connection, origin: FileOrigin },
-    /// A database of ours whose last writer died before it was done; opening it for writing puts that right.
+    /// A database of corewise with an interrupted write; opening it for writing repairs it.
     Interrupted,
 }
 
 /// Opens a database for writing; creates it if there is none.
 ///
-/// SQLite opens files by their paths alone. So no other user may be able to put another folder in the place of the database's: then the path
-/// without links, by which SQLite opens it, means the file that was looked at.
+/// SQLite opens files by path alone, so no other user may be able to replace the database's folder. Then the path without links, by which
+/// SQLite opens the file, means the file that was checked.
 pub(crate) fn for_writing(place: &FilePlace) -> Result<OpenDatabase> {
     let path = place.path();
     look(place)?;
@@ -51,8 +51,8 @@ pub(crate) fn for_writing(place: &FilePlace) -> Result<OpenDatabase> {
     if let Some(why) = place.strangers() {
         return Err(not_writable(format!("others may put another folder in the place of this one: {why}")));
     }
-    // Made here, since SQLite lets others read what it makes: a store holds command lines and output. What it makes beside a
-    // database has the database's permissions.
+    // Created here, since SQLite's own files are readable by others, and a store holds command lines and output. The files that SQLite
+    // creates beside a database take its permissions.
     match place.create_private() {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(not_writable(error.to_string())),
         _ => {}
@@ -76,13 +76,13 @@ pub(crate) fn for_reading(place: &FilePlace) -> Result<Option<OpenDatabase>> {
     }
 }
 
-/// Returns the origin of the file that is there, with those that SQLite keeps beside it.
+/// Returns the origin of the file and of SQLite's files beside it.
 fn origin(place: &FilePlace) -> Result<FileOrigin> {
     let found = place.origin(&FILES_BESIDE).and_then(|found| found.ok_or_else(|| ErrorKind::NotFound.into()));
     found.map_err(|source| StoreError::Unreachable { path: place.path().to_owned(), source })
 }
 
-/// Refuses a database that was exchanged while it was opened.
+/// Refuses a database that was replaced while it was opened.
 fn check_that_it_stayed(place: &FilePlace, before: &FileOrigin) -> Result<()> {
     match before.is_at(place.path()) {
         true => Ok(()),
@@ -99,13 +99,13 @@ fn look(place: &FilePlace) -> Result<Found> {
     match place.look() {
         Err(source) => return Err(StoreError::Unreachable { path: path.to_owned(), source }),
         Ok(None) => return Ok(Found::Nothing),
-        // Before anyone opens it: opening a pipe would wait for its other end.
+        // Before the path is opened: opening a pipe would wait for its other end.
         Ok(Some(found)) if !found.metadata.is_file() => return Err(StoreError::NotADatabase { path: path.to_owned() }),
         Ok(Some(found)) if found.metadata.len() == 0 => return Ok(Found::Nothing),
         Ok(Some(_)) => {}
     }
     let told = |source| StoreError::of(path, source);
-    // Before SQLite opens the file: a user who could exchange it later could do so now, too, and is named.
+    // Before SQLite opens the file: any user able to replace it later is able to now, and is named.
     let origin = origin(place)?;
     let owner = owner(path).map_err(told)?;
     if let Owner::Another { application_id } = owner {
@@ -120,7 +120,7 @@ fn look(place: &FilePlace) -> Result<Found> {
     Ok(found.map_or(Found::Nothing, |reader| Found::Ours { reader, origin }))
 }
 
-/// Whose the file alone says that it is.
+/// Owner of a file, by the file alone.
 #[derive(Debug, PartialEq)]
 enum Owner {
     We,
@@ -128,10 +128,10 @@ enum Owner {
     Another { application_id: i32 },
 }
 
-/// Reads whose a file is without locks, without the logs beside it, and without leaving a trace.
+/// Determines the owner without locks, without reading the logs beside the file, and without leaving a trace.
 ///
-/// Ours bears its mark in the file itself from its first transaction on. SQLite reads it, not we: closing a file of our
-/// own would give up the locks that other connections of this process have on it.
+/// A database of corewise carries its mark in the file itself from its first transaction on. SQLite must read it: if this process closed a
+/// file of its own, it would lose the locks of its other connections.
 fn owner(path: &Path) -> rusqlite::Result<Owner> {
     let file = open_immutable(path)?;
     let application_id = pragma(&file, "application_id")?;
@@ -142,13 +142,13 @@ fn owner(path: &Path) -> rusqlite::Result<Owner> {
     Ok(if blank { Owner::Nobody } else { Owner::Another { application_id } })
 }
 
-/// Opens a file that is taken not to change: no locks, no logs.
+/// Opens a file as immutable: no locks, no logs.
 fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
     connect(immutable_uri(path), OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI)
 }
 
-/// A connection to a file that a stranger may have made: what its schema says runs no function with side effects, nothing writes behind
-/// SQLite's back, and no value or sorting takes more memory than a store's does.
+/// Opens a connection to a file that a stranger may have made. The schema can run no function with side effects, writes behind SQLite's
+/// back are refused, and memory is limited.
 fn connect(path: impl AsRef<Path>, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -158,7 +158,7 @@ fn connect(path: impl AsRef<Path>, flags: OpenFlags) -> rusqlite::Result<Connect
     Ok(connection)
 }
 
-/// SQLite's URI for an absolute path to a file that is taken not to change.
+/// Returns SQLite's URI that opens an absolute path as immutable.
 fn immutable_uri(path: &Path) -> String {
     let path = path.as_os_str().as_encoded_bytes();
     let rooted = path.first().is_some_and(|&byte| char::from(byte) == MAIN_SEPARATOR);
@@ -173,8 +173,8 @@ fn immutable_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-/// Opens a database only to read. Where this user may not make the files that SQLite keeps beside a database with a
-/// write-ahead log, and there is no such log now, the file alone says everything.
+/// Opens a database only to read. This user may be unable to create the files beside a database with a write-ahead log. If there is no log
+/// now, the file is complete and is read as immutable.
 fn open_to_look(place: &FilePlace) -> rusqlite::Result<(Connection, i32, i32)> {
     match ask(connect(place.path(), OpenFlags::SQLITE_OPEN_READ_ONLY)?) {
         Err(error) if is_not_writable(&error) && !has_log(place) => ask(open_immutable(place.path())?),
@@ -194,7 +194,7 @@ fn has_log(place: &FilePlace) -> bool {
     FILES_BESIDE[..2].iter().any(|ending| has_bytes(ending))
 }
 
-/// Returns the reader of a database of ours; `None` if there is nothing in it.
+/// Returns the reader of a database of corewise, or `None` if it is blank.
 fn judge(path: &Path, reader: Connection, application_id: i32, version: i32) -> Result<Option<Connection>> {
     if is_blank(&reader, application_id, version).map_err(|source| StoreError::of(path, source))? {
         return Ok(None);
@@ -204,7 +204,7 @@ fn judge(path: &Path, reader: Connection, application_id: i32, version: i32) -> 
     Ok(Some(reader))
 }
 
-/// Reads the whole database and checks that it makes sense.
+/// Checks the integrity of the whole database.
 pub(crate) fn check(connection: &Connection, path: &Path) -> Result<()> {
     let found: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
@@ -212,7 +212,7 @@ pub(crate) fn check(connection: &Connection, path: &Path) -> Result<()> {
     if found == "ok" { Ok(()) } else { Err(StoreError::Damaged { path: path.to_owned(), detail: found }) }
 }
 
-/// A store has tables and indices only: a view or a trigger would have a query do something else than it says.
+/// Refuses views, triggers and virtual tables: with them a query would do something else than it says.
 fn check_kinds(reader: &Connection, path: &Path) -> Result<()> {
     let sql = "SELECT type || ' ' || name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE '%VIRTUAL%' LIMIT 1";
     let odd: Option<String> =
@@ -240,7 +240,7 @@ fn create_layout(connection: &mut Connection, path: &Path) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(told)?;
     let (owner, version) = (application_id(&transaction, path)?, version(&transaction)?);
     if !is_blank(&transaction, owner, version).map_err(told)? {
-        // Another process has been here since this one looked.
+        // Another process has created them since the first look.
         return check_owner_and_version(path, owner, version);
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(told)?;
@@ -249,11 +249,11 @@ fn create_layout(connection: &mut Connection, path: &Path) -> Result<()> {
     transaction.commit().map_err(told)
 }
 
-/// Lets readers read while one process writes, and no run of an experiment wait for a disk: what the machine had not written when its power
-/// failed is lost, of whole transactions, and the file is as it was before them. Where the file system cannot do that, SQLite keeps its
-/// rollback journal, which makes readers and writers wait.
+/// Switches to a write-ahead log: readers read while one process writes, and no run of an experiment waits for a disk. A power failure
+/// loses the latest whole transactions, and the file is as it was before them. If the file system cannot do that, SQLite keeps its rollback
+/// journal, which makes readers and writers wait.
 ///
-/// SQLite answers "busy" at once here, without its usual wait, where waiting could be for ever; hence the loop.
+/// If waiting could last for ever, SQLite answers "busy" at once, without its usual wait; hence the loop.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -273,7 +273,7 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
-/// Whether a database holds nothing at all: what SQLite makes of a file before the first table.
+/// Returns true if a database is empty: the state before its first table.
 fn is_blank(connection: &Connection, application_id: i32, schema: i32) -> rusqlite::Result<bool> {
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(tables == 0 && application_id == 0 && schema == 0)

@@ -1,29 +1,29 @@
-//! How often a workload repeats what it is made of, and who of its threads does which of it.
+//! Amount of work: how often a workload repeats its unit, and the distribution over its threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::{Error, Settings, Size};
 
-/// More threads than this are taken for a mistake.
+/// Maximum threads; a larger number is taken for a mistake.
 const MOST_THREADS: usize = 4096;
-/// A share above this is taken for a mistake: weeks.
+/// Maximum share; a larger one would run for weeks and is taken for a mistake.
 const LARGEST_SHARE: f64 = 1e6;
 
-/// What a [`Size`] is for one workload.
+/// Meaning of a [`Size`] for one workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many items.
+    /// This many items.
     Items(u64),
     /// Items until this time is over.
     Time(Duration),
 }
 
 impl Amount {
-    /// What the settings say for a workload whose usual size has so many items; one item at least.
+    /// Converts the settings' size for a workload with `usual` items in its usual size; returns at least one item.
     ///
     /// # Errors
-    /// [`Error::Input`] where the share is no number above zero or is over 1e6, and where there are no threads or more than 4096.
+    /// [`Error::Input`] if the share is not a number above zero or is over 1e6, or if there are no threads or more than 4096.
     pub fn of(settings: &Settings, usual: u64) -> Result<Self, Error> {
         let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
         if !(1..=MOST_THREADS).contains(&settings.threads) {
@@ -38,7 +38,7 @@ impl Amount {
         }
     }
 
-    /// At least so many items, where they are counted.
+    /// Raises a number of items to at least `least`.
     pub fn at_least(self, least: u64) -> Self {
         match self {
             Self::Items(items) => Self::Items(items.max(least)),
@@ -46,13 +46,13 @@ impl Amount {
         }
     }
 
-    /// Whether the result is the same each time: not where the clock says when to end.
+    /// Returns true if the result is the same each time, that is, if no clock decides when to end.
     pub const fn is_fixed(self) -> bool {
         matches!(self, Self::Items(_))
     }
 }
 
-/// Items that are given out by their number to whichever thread asks, so that a thread on a faster cpu does more of them.
+/// Numbered items, taken by any thread that asks, so that a thread on a faster cpu does more of them.
 pub struct Supply<'a> {
     next: AtomicU64,
     amount: Amount,
@@ -61,12 +61,12 @@ pub struct Supply<'a> {
 }
 
 impl<'a> Supply<'a> {
-    /// So many items, or so much time from now on; none after `stop` became true.
+    /// Creates a supply that lasts for the amount from now on, and ends when `stop` becomes true.
     pub fn new(amount: Amount, stop: &'a AtomicBool) -> Self {
         Self { next: AtomicU64::new(0), amount, begin: Instant::now(), stop }
     }
 
-    /// The next item's number; absent where there is none left. The first is given out however short the time is.
+    /// Returns the next item's number, or `None` if none is left. The first item is given out however short the time is.
     pub fn take(&self) -> Option<u64> {
         if self.stop.load(Ordering::Relaxed) {
             return None;
@@ -80,24 +80,24 @@ impl<'a> Supply<'a> {
     }
 }
 
-/// When a thread began and ended its work.
+/// Begin and end of a thread's work.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// Its beginning.
+    /// Begin.
     pub begin: Instant,
-    /// Its end.
+    /// End.
     pub end: Instant,
 }
 
 impl Span {
-    /// What `work` found, and when it was.
+    /// Runs `work`; returns its result and its span.
     pub fn of<T>(work: impl FnOnce() -> T) -> (T, Self) {
         let begin = Instant::now();
         let found = work();
         (found, Self { begin, end: Instant::now() })
     }
 
-    /// Seconds from the first beginning to the last end; never zero, so that it can be divided by.
+    /// Returns the seconds from the first begin to the last end; never zero, so that it can be a divisor.
     pub fn seconds(spans: impl IntoIterator<Item = Self>) -> f64 {
         let around = |a: Self, b: Self| Self { begin: a.begin.min(b.begin), end: a.end.max(b.end) };
         let all = spans.into_iter().reduce(around);

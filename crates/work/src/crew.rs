@@ -1,4 +1,4 @@
-//! Named threads, pinned where that is asked for.
+//! Named threads, pinned if requested.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::{Builder, scope};
@@ -7,13 +7,12 @@ use corewise_sys::affinity;
 
 use crate::{Error, Settings};
 
-/// Runs `work` on each thread of the settings and gives what each found, in their order. Thread `k` is named "NAME k", so that a role
-/// (`corewise run --roles`) can be given to it, and is on its cpu before it begins. No thread begins before all are there, and none does
-/// where one of them cannot, so that threads which wait for each other never wait for one that will not come. The calling thread waits.
+/// Runs `work` on each thread of the settings and returns the results in order. Thread `k` is named "NAME k", so that a role (`corewise run
+/// --roles`) can be assigned to it, and is on its cpu before it begins. Threads begin together, or not at all if one of them cannot start,
+/// so that no thread waits for a missing one. The calling thread waits.
 ///
 /// # Errors
-/// When a thread cannot be started or pinned, or what the first of them that failed said; that one was stopped is told only where none says
-/// anything else.
+/// If a thread cannot be started or pinned, or the first error of a thread. [`Error::Stopped`] is returned only if there is no other error.
 pub fn crew<T: Send>(
     settings: &Settings,
     name: &str,
@@ -22,8 +21,8 @@ pub fn crew<T: Send>(
     together(settings, |thread| format!("{name} {thread}"), || (), work)
 }
 
-/// [`crew`] for threads that wait for each other, each of a name of its own. `fails` is called as soon as one of them gives an error or panics,
-/// so that it can tell the others not to wait for it.
+/// Runs [`crew`] for threads that wait for each other, with a name for each. `fails` is called as soon as a thread returns an error or
+/// panics, so that it can release the others from waiting.
 ///
 /// # Errors
 /// As [`crew`].
@@ -53,12 +52,12 @@ pub fn together<T: Send>(
         let threads: Vec<_> = (0..settings.threads).map(start).collect();
         let ended =
             threads.into_iter().map(|thread| thread?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        // All are waited for. Those that did not begin have nothing to say: another has.
+        // Wait for all. A thread that did not begin has no result; another thread has the reason.
         first_error(ended.collect()).map(|found| found.into_iter().flatten().collect())
     })
 }
 
-/// Calls a function when it is dropped, by an error or by a panic.
+/// Calls a function when dropped, by an error or by a panic.
 struct Alarm<'a, F: Fn()>(&'a F);
 
 impl<F: Fn()> Drop for Alarm<'_, F> {
@@ -67,14 +66,14 @@ impl<F: Fn()> Drop for Alarm<'_, F> {
     }
 }
 
-/// What all found, or the first error; one that a thread was stopped is the least of them, since what another said may be the reason.
+/// Returns all results, or the first error. [`Error::Stopped`] has the lowest priority, since another error may be its cause.
 fn first_error<T>(mut ended: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
     let reason = ended.iter().position(|found| matches!(found, Err(error) if !matches!(error, Error::Stopped)));
     reason.map_or(Ok(()), |reason| ended.swap_remove(reason).map(drop))?;
     ended.into_iter().collect()
 }
 
-/// Who of the threads is there.
+/// Attendance of the threads.
 #[derive(Default)]
 struct Roll {
     here: Mutex<Here>,
@@ -88,7 +87,7 @@ struct Here {
 }
 
 impl Roll {
-    /// Says that the calling thread is there, and waits for the others; whether all came.
+    /// Registers the calling thread and waits for the others; returns true if all came.
     fn answer(&self, all: usize) -> bool {
         let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
         here.count += 1;
@@ -100,17 +99,17 @@ impl Roll {
         !here.is_called_off
     }
 
-    /// One will not come.
+    /// Records that a thread will not come.
     fn call_off(&self) {
         self.here.lock().unwrap_or_else(PoisonError::into_inner).is_called_off = true;
         self.changed.notify_all();
     }
 }
 
-/// Pins the calling thread where the settings give it a cpu.
+/// Pins the calling thread if the settings give it a cpu.
 ///
 /// # Errors
-/// When the operating system refuses.
+/// If the operating system refuses.
 pub fn pin(settings: &Settings, thread: usize) -> Result<(), Error> {
     let Some(cpu) = settings.cpu_of(thread) else { return Ok(()) };
     affinity::pin_current(cpu).map_err(Error::system(format!("pinning a thread to cpu {cpu}")))

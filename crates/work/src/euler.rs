@@ -1,4 +1,5 @@
-//! A gas in a box, by the Euler equations in three dimensions: floating-point arithmetic over much memory, and threads that meet each step.
+//! A gas in a box, by the Euler equations in three dimensions: floating-point arithmetic over much memory, and threads that meet in each
+//! step.
 
 mod exchange;
 pub mod gas;
@@ -19,26 +20,26 @@ use solver::{Problem, Solution, Until, solve};
 
 /// Cells times steps of the usual size.
 const USUAL_UPDATES: u64 = 20_000_000;
-/// A box has at least so many cells in each direction.
+/// Minimum cells of a box in each direction.
 const FEWEST: usize = 4;
-/// And at most so many in all: 2.7 GB.
+/// Maximum cells of a box in all: 2.7 GB.
 const MOST: usize = 1 << 26;
 /// Cells of each of Sod's two tubes; the box is a ring, so there are two of them, back to back.
 const TUBE: usize = 128;
 /// Cells across a tube.
 const ACROSS: usize = 4;
-/// More threads would do nothing but meet in so small a box.
+/// Maximum threads for the tubes; more would only wait for each other in so small a box.
 const SOD_THREADS: usize = 8;
-/// When the gas in the tubes is looked at: before the waves of the two meet.
+/// Time at which the gas in the tubes is checked: before the waves of the two meet.
 const SOD_MOMENT: f64 = 0.2;
-/// The mean distance from the exact density, velocity and pressure in Sod's tube that is allowed.
+/// Tolerance of the mean distance from the exact density, velocity and pressure in Sod's tube.
 const SOD_TOLERANCE: [f64; 3] = [0.006, 0.012, 0.005];
 
 /// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many cells the box has along x, y and z: 4 in each direction at least and 2^26 in all at most. A cell takes 40 bytes. Threads share
-    /// the layers along z; there are no more at work than that.
+    /// Cells of the box along x, y and z: at least 4 in each direction and at most 2^26 in all. A cell takes 40 bytes. Threads share the
+    /// layers along z, so no more threads than layers are at work.
     pub shape: [usize; 3],
 }
 
@@ -48,22 +49,21 @@ impl Default for Options {
     }
 }
 
-/// Moves a gas on, in a box that is a ring in each direction, in which some balls of gas under high pressure burst, and gives the updates
-/// of a cell per second.
+/// Simulates a gas in a box that is a ring in each direction, in which some balls of gas under high pressure burst. Reports the cell
+/// updates per second.
 ///
-/// Each thread has some layers of the box, in memory that it has touched first, and steps its cells along x, y and z (finite volumes,
-/// MUSCL-Hancock, HLLC). Each step, it looks at two layers of each neighbour, and all threads agree on how long the step may be, so it is
-/// as fast as its slowest thread. One core is limited by its arithmetic, mostly divisions and square roots, at some hundred cycles an update;
-/// each step moves every cell three times from memory and back, 240 bytes, so that many cores may be limited by memory: by how many
-/// channels they use, and by whether a thread stays on the node where its layers are.
+/// Each thread has some layers of the box, in memory that it touches first, and steps its cells along x, y and z (finite volumes,
+/// MUSCL-Hancock, HLLC). In each step it reads two layers of each neighbour, and all threads agree on the length of the step. So a step is
+/// as fast as its slowest thread. One core is limited by arithmetic, mostly divisions and square roots, at some hundred cycles an update.
+/// Each step moves every cell three times from memory and back, 240 bytes. So many cores may be limited by memory: by the number of
+/// channels they use, and by whether a thread stays on the node of its layers.
 ///
-/// The result is checked: mass, momentum and energy in the box are what they were, to rounding (a bound on what 3 sweeps a step can
-/// round, and the sums themselves); and the same solver, on up to eight threads, is given Sod's shock tube along each of x, y and z, and
-/// must agree with the exact solution of Riemann's problem in the mean over 128 cells to 0.006 in density, 0.012 in velocity and 0.005 in
-/// pressure.
+/// The result is checked. Mass, momentum and energy in the box are conserved up to rounding: a bound for 3 sweeps a step, and for the sums
+/// themselves. The same solver, on up to eight threads, also runs Sod's shock tube along each of x, y and z. It must agree with the exact
+/// solution of Riemann's problem in the mean over 128 cells to 0.006 in density, 0.012 in velocity and 0.005 in pressure.
 ///
 /// # Errors
-/// As [`Error`] says.
+/// See [`Error`].
 pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
     let cells = cells_of(options.shape)?;
     let until = match Amount::of(settings, (USUAL_UPDATES / cells).max(1))? {
@@ -100,8 +100,10 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     })
 }
 
+/// Returns the number of cells.
+///
 /// # Errors
-/// [`Error::Input`] where there are too few or too many.
+/// [`Error::Input`] if there are too few or too many.
 fn cells_of(shape: [usize; 3]) -> Result<u64, Error> {
     let cells = shape.into_iter().try_fold(1_usize, usize::checked_mul).filter(|&cells| cells <= MOST);
     let cells = cells.filter(|_| shape.into_iter().all(|along| along >= FEWEST));
@@ -111,7 +113,7 @@ fn cells_of(shape: [usize; 3]) -> Result<u64, Error> {
     })
 }
 
-/// More than this make no other gas, and each cell asks all of them.
+/// Maximum balls; more do not change the gas much, and each cell tests all of them.
 const MOST_BALLS: usize = 64;
 
 /// Balls of gas under high pressure, one in each cube of the box up to [`MOST_BALLS`], in a gas that drifts.
@@ -140,7 +142,7 @@ impl Balls {
         Self { shape, balls: (0..count).map(ball).collect() }
     }
 
-    /// The gas in a cell.
+    /// Returns the gas in a cell.
     fn gas(&self, cell: [usize; 3]) -> Primitive {
         let mut pressure = 0.1;
         for ball in &self.balls {
@@ -157,7 +159,7 @@ impl Balls {
     }
 }
 
-/// Two of Sod's tubes along a direction, back to back: the dense gas is in the middle half of the ring.
+/// Builds two of Sod's tubes along a direction, back to back: the dense gas is in the middle half of the ring.
 fn sod(direction: usize) -> Problem<'static> {
     let mut shape = [ACROSS; 3];
     shape[direction] = 2 * TUBE;
@@ -175,10 +177,10 @@ fn sod_gas(place: usize) -> Primitive {
     [density, velocity, 0.0, 0.0, pressure]
 }
 
-/// How far the tubes are from the exact solution, as a part of what is allowed.
+/// Returns the distance of the tubes from the exact solution, relative to the tolerance.
 ///
 /// # Errors
-/// [`Error::Wrong`] where that is over one, or a row of cells differs from another.
+/// [`Error::Wrong`] if it is over one, or if rows of cells differ.
 fn check_sod(tubes: &Solution, direction: usize) -> Result<f64, Error> {
     let mut apart = [0.0; 3];
     for place in 0..2 * TUBE {
@@ -190,7 +192,7 @@ fn check_sod(tubes: &Solution, direction: usize) -> Result<f64, Error> {
         if gas_in(tubes, cell, direction) != [density, velocity, pressure] {
             return Err(Error::Wrong(format!("the rows of Sod's tube differ at cell {place} along axis {direction}")));
         }
-        // From the middle of the ring on it is the tube as it is, before that it is seen in a mirror.
+        // The second half of the ring is the tube itself, the first half its mirror image.
         let way = if place < TUBE { -1.0 } else { 1.0 };
         let from_middle = (place as f64 + 0.5 - TUBE as f64).abs() / TUBE as f64 - 0.5;
         let exact = riemann::at(riemann::SOD_LEFT, riemann::SOD_RIGHT, from_middle / SOD_MOMENT);
@@ -208,25 +210,25 @@ fn check_sod(tubes: &Solution, direction: usize) -> Result<f64, Error> {
     )))
 }
 
-/// Density, velocity along a direction, and pressure in a cell.
+/// Returns density, velocity along a direction, and pressure in a cell.
 fn gas_in(solution: &Solution, cell: [usize; 3], direction: usize) -> riemann::Gas {
     let slab = solution.slabs.iter().find(|slab| slab.layers().contains(&cell[2]));
     let gas = slab.map_or([f64::NAN; PARTS], |slab| primitive(slab.cell(cell)));
     [gas[0], gas[1 + direction], gas[4]]
 }
 
-/// How much of mass, momentum or energy was lost or won, as a part of what there is.
+/// Returns the largest relative change of mass, momentum or energy.
 ///
 /// # Errors
-/// [`Error::Wrong`] where that is more than rounding.
+/// [`Error::Wrong`] if it is more than rounding.
 fn check_sums(solution: &Solution, shape: [usize; 3]) -> Result<f64, Error> {
     let [before, after] = solution.sums;
-    // No momentum is more than that of all mass with all energy.
+    // The largest momentum possible with all mass and all energy.
     let momentum = (2.0 * before[0] * before[4]).sqrt();
     let scale = [before[0], momentum, momentum, momentum, before[4]];
     let lost = (0..PARTS).map(|part| (after[part] - before[part]).abs() / scale[part]);
     let most = lost.fold(0.0, most);
-    // Each of three sweeps rounds each cell three times, and each sum its layers' cells and then the layers.
+    // Each of three sweeps rounds each cell three times; each sum rounds once per cell of a layer and once per layer.
     let roundings = 9 * solution.steps + 2 * (shape[0] * shape[1] + shape[2]) as u64;
     if most <= roundings as f64 * f64::EPSILON {
         return Ok(most);
@@ -236,7 +238,7 @@ fn check_sums(solution: &Solution, shape: [usize; 3]) -> Result<f64, Error> {
     )))
 }
 
-/// A number that depends on every bit of every cell.
+/// Returns a number that depends on every bit of every cell.
 fn checksum(solution: &Solution) -> u64 {
     let layers = solution.slabs.iter().flat_map(|slab| slab.layers().map(move |layer| (slab, layer)));
     let values = layers.flat_map(|(slab, layer)| (0..PARTS).flat_map(move |part| slab.layer(layer, part)));

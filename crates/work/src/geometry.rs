@@ -1,4 +1,4 @@
-//! Triangle meshes and the rays that meet them, for the workloads that trace rays.
+//! Triangle meshes and ray intersection, for the workloads that trace rays.
 
 pub mod exact;
 pub mod file;
@@ -11,15 +11,15 @@ pub use mesh::Mesh;
 
 use glam::Vec3A;
 
-/// A ray, or the part of one that counts.
+/// A ray, or a segment of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ray {
-    /// Where it begins.
+    /// Origin.
     pub origin: Vec3A,
-    /// Its direction, of any length above zero.
+    /// Direction, of any length above zero.
     pub direction: Vec3A,
-    /// What is nearer than this is not met; in lengths of the direction, as all distances along a ray.
+    /// Least distance of a hit, in lengths of the direction, as all distances along a ray.
     pub near: f32,
-    /// What is not nearer than this is not met.
+    /// Distance from which hits are ignored.
     pub far: f32,
 }

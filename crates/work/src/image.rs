@@ -31,7 +31,7 @@ const ROUNDS: f64 = 32.0;
 
 type Function = fn(&Member<'_>, &Planes) -> Result<(), Error>;
 
-/// The functions, in the order in which they are done: distances and labels need the threshold.
+/// The functions in their order: distances and labels need the threshold.
 const FUNCTIONS: [(&str, Function); 8] = [
     ("gaussian_blur", stencil::blur),
     ("sobel", stencil::sobel),
@@ -43,10 +43,10 @@ const FUNCTIONS: [(&str, Function); 8] = [
     ("low_pass", fourier::low_pass),
 ];
 
-/// Which image.
+/// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// A PNG; absent for an image that is drawn from the seed.
+    /// A PNG; `None` for an image drawn from the seed.
     pub input: Option<PathBuf>,
     /// Pixels of a row of the drawn image, up to 16384.
     pub width: usize,
@@ -55,36 +55,35 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// A drawn image of some megapixels.
+    /// Returns the defaults: a drawn image of some megapixels.
     fn default() -> Self {
         Self { input: None, width: 2048, height: 1536 }
     }
 }
 
-/// Does eight functions of image analysis with a grey image, one after the other, and all of them again in each round.
+/// Applies eight functions of image analysis to a grey image, one after the other, and all of them again in each round.
 ///
 /// - `gaussian_blur`: by a Gaussian with a standard deviation of 3 pixels, cut off at 9, along rows and then along columns.
 /// - `sobel`: the magnitude of the gradient.
 /// - `median`: of 3 times 3 pixels.
 /// - `opening`: erosion and then dilation by a square of 7 times 7 pixels.
-/// - `otsu`: the histogram, and the threshold that parts dark from bright.
+/// - `otsu`: the histogram, and the threshold that separates dark from bright.
 /// - `distance_transform`: the squared Euclidean distance of each bright pixel to the nearest dark one, exact.
-/// - `labels`: the sets of bright pixels that touch each other, numbered by their first pixels.
-/// - `low_pass`: in the domain of frequencies, by a Fourier transform of rows and columns there and back.
+/// - `labels`: the connected sets of bright pixels, numbered by their first pixels.
+/// - `low_pass`: in the frequency domain, by a Fourier transform of rows and columns and its inverse.
 ///
-/// Each thread has a band of rows, and of columns where a second pass goes along them; its memory is touched by it first. The threads
-/// ("image 0", ...) meet between passes and around each function, whose time is that from one meeting to another. A rate is the pixels of
-/// all rounds by the time of all rounds, and the first metric is the geometric mean of the eight. About 60 bytes of memory are needed for
-/// each pixel.
+/// Each thread has a band of rows, and of columns if a second pass goes along them; it touches their memory first. The threads ("image 0",
+/// ...) meet between passes and around each function; its time is measured from one meeting to the other. A rate is the pixels of all
+/// rounds divided by the time of all rounds, and the first metric is the geometric mean of the eight. About 60 bytes of memory are needed
+/// for each pixel.
 ///
-/// What limits it is memory: each pass reads and writes planes that are larger than a core's caches, neighbours read each other's outermost
-/// rows, and where rows become columns each thread reads from all others. Arithmetic limits blur, median and low-pass while few threads
-/// share a node's memory. So threads that are spread over caches and nodes with memory of their own are fast, and those that crowd one are
-/// not.
+/// The limit is memory. Each pass reads and writes planes that are larger than a core's caches, and neighbours read each other's outermost
+/// rows. In a transposition each thread reads from all others. Arithmetic limits blur, median and low-pass while few threads share a node's
+/// memory. So threads spread over caches and nodes with memory of their own are fast; threads crowded on one are not.
 ///
-/// The usual size is 32 rounds with 3 megapixels. Checked against, for some or all pixels of the last round: a convolution in two
+/// The usual size is 32 rounds with 3 megapixels. Some or all pixels of the last round are checked against: a convolution in two
 /// dimensions, the formula of the gradient, sorting, the least and greatest of squares, a count and a search of all thresholds, a search of
-/// the nearest dark pixel, a flood fill, and for the low-pass a convolution with a Gaussian, Parseval's theorem and the transform back.
+/// the nearest dark pixel, a flood fill, and for the low-pass a convolution with a Gaussian, Parseval's theorem and the inverse transform.
 ///
 /// # Errors
 /// As every workload; a file that is no PNG, and a size that is too large, are wrong inputs.
@@ -117,7 +116,7 @@ fn check_size(size: Size) -> Result<(), Error> {
     }
 }
 
-/// The time of each function in all rounds, and how many there were.
+/// Time of each function in all rounds, and the number of rounds.
 #[derive(Debug, Default)]
 struct Rounds {
     times: [Duration; FUNCTIONS.len()],
@@ -133,7 +132,7 @@ fn metrics(picture: &Picture, rounds: &Rounds) -> Vec<MetricLine> {
     std::iter::once(MetricLine::new("pixels_per_second", mean)).chain(each).collect()
 }
 
-/// Does all rounds, and transforms the image into its spectrum and back once more.
+/// Runs all rounds, then transforms the image into its spectrum and back once more.
 fn analyse(
     settings: &Settings,
     picture: &Picture,
@@ -153,7 +152,7 @@ fn analyse(
     Ok((found.into_iter().next().unwrap_or_default(), spectrum))
 }
 
-/// Does rounds until there were enough, which the first thread says. Its times are everybody's, since all meet.
+/// Runs rounds until the first thread decides that it is enough. Its times hold for all threads, since all meet.
 fn rounds(member: &Member<'_>, planes: &Planes, size: Size, again: &AtomicBool) -> Result<Rounds, Error> {
     let mut rounds = Rounds::default();
     member.meet()?;

@@ -1,4 +1,4 @@
-//! The built-in workloads: programs worth placing, each of which checks its own result, and examples of programs that place their own threads.
+//! Built-in workloads: programs worth placing, each of which checks its own result, and examples of programs that place their own threads.
 #![forbid(unsafe_code)]
 
 pub mod amount;
@@ -21,26 +21,26 @@ pub mod tail;
 pub use report::{Limit, Report};
 pub use settings::{Company, Settings, Size};
 
-/// Why a workload has no result.
+/// Reason why a workload has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It computed something else than it must; a defect of the program or of the machine.
+    /// The result is wrong, because of a defect of the program or of the machine.
     #[error("the result is wrong: {0}")]
     Wrong(String),
-    /// What it was given cannot be used.
+    /// An input cannot be used.
     #[error("{what}: {why}")]
     Input {
         /// A file, or an option.
         what: String,
-        /// What is wrong with it.
+        /// The mistake.
         why: String,
     },
     /// The operating system refused something.
     #[error("{what}: {error}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         what: String,
-        /// What it said.
+        /// The system's error.
         error: std::io::Error,
     },
     /// It was ended from outside.
@@ -49,7 +49,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: what was tried.
+    /// Converts an I/O error, for `map_err`; `what` is the action that failed.
     pub fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |error| Self::System { what, error }

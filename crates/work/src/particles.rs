@@ -12,23 +12,23 @@ use crate::crew::crew;
 use crate::{Company, Error, Limit, Report, Settings};
 use movement::{MOVEMENTS, Movement, squared_length};
 
-/// Walks that a thread takes at a time: some 0.1 ms of the quickest movement and less than 1 ms of the slowest.
+/// Walks that a thread takes at a time: about 0.1 ms of the quickest movement and less than 1 ms of the slowest.
 const WALKS_PER_ITEM: u64 = 8;
-/// Steps of each movement that the usual size has.
+/// Steps of each movement in the usual size.
 const USUAL_STEPS: u64 = 20_000_000;
-/// Fewer walks are so few that their mean is not yet normal, and six standard errors would be too strict.
+/// Minimum number of walks. With fewer, the mean is not yet normal, and six standard errors would be too strict.
 const FEWEST_WALKS: u64 = 256;
-/// A walk of more steps would look at the stop too seldom.
+/// Maximum steps of a walk; a longer one would look at the stop flag too rarely.
 const MOST_STEPS: u32 = 10_000;
-/// How far a mean may be from what it must be, in standard errors: once in five hundred million.
+/// Largest deviation of a mean from its exact value, in standard errors: exceeded once in five hundred million.
 const TOLERANCE: f64 = 6.0;
-/// Distances are added up as whole multiples of 1 / this, so that the order does not matter.
+/// Distances are summed as integer multiples of 1 / this, so that the order does not matter.
 const FIXED: f64 = (1_u64 << 20) as f64;
 
 /// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many steps a walk has, 2 to 10,000.
+    /// Steps of a walk, 2 to 10,000.
     pub steps: u32,
 }
 
@@ -38,20 +38,20 @@ impl Default for Options {
     }
 }
 
-/// Walks, with each of six ways to draw a step of length one, and gives the steps per second of each and their geometric mean, in which a
-/// percent counts the same whichever movement it is of.
+/// Walks with each of six ways to draw a step of length one. Reports the steps per second of each and their geometric mean, in which a
+/// percent counts the same for every movement.
 ///
-/// What limits it is arithmetic: a thread works in its registers and meets others once in a millisecond, when it takes the next walks.
-/// It is faster with each core, and with a higher clock; two threads of one core share that core's units, more usefully where a movement
-/// waits (`normal`: logarithms and cosines in a row; `disc`, `cube`: branches that nobody can foretell) than where it does not.
+/// The limit is arithmetic: a thread works in its registers and meets others once in a millisecond, when it takes the next walks. It is
+/// faster with each core, and with a higher clock. Two threads of one core share that core's units. That helps more with a movement that
+/// waits (`normal`: logarithms and cosines in a row; `disc`, `cube`: unpredictable branches) than with one without waits.
 ///
-/// The result is checked against two closed forms, for each movement: steps that are independent, of length one and alike in all
-/// directions end at the origin in the mean, with a variance of n/3 along each axis, and at a mean squared distance of n. That has a
-/// variance of 2/3 n (n - 1): the squared distance is n + 2 Σ u·v over all pairs of different steps; the pairs are not correlated, and the
-/// mean of (u·v)² is 1/3, on the sphere and on the lattice. Each mean must be within six standard errors.
+/// For each movement the result is checked against two closed forms. Steps that are independent, of length one and isotropic end at the
+/// origin in the mean, with a variance of n/3 along each axis, and at a mean squared distance of n. That distance is n + 2 Σ u·v over all
+/// pairs of different steps. The pairs are uncorrelated, and the mean of (u·v)² is 1/3, on the sphere and on the lattice. So its variance
+/// is 2/3 n (n - 1). Each mean must be within six standard errors.
 ///
 /// # Errors
-/// As [`Error`] says.
+/// See [`Error`].
 pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
     if !(2..=MOST_STEPS).contains(&options.steps) {
         let why = format!("{} is not between 2 and {MOST_STEPS}", options.steps);
@@ -72,7 +72,7 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     Ok(report(&rates, worst, amount.is_fixed().then_some(checksum)))
 }
 
-/// What one of the six movements has of the amount.
+/// Returns one movement's share of the amount.
 fn of_six(amount: Amount) -> Amount {
     match amount {
         Amount::Items(_) => amount,
@@ -94,15 +94,15 @@ fn report(rates: &[(&str, f64)], worst: f64, checksum: Option<u64>) -> Report {
     }
 }
 
-/// What is kept of some walks; the same for the same walks in whatever order.
+/// Sums over some walks, independent of their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Tally {
     walks: u64,
-    /// The sum of the ends, in 1 / FIXED.
+    /// Sum of the ends, in 1 / FIXED.
     end: [i128; 3],
-    /// The sum of their squared distances, in 1 / FIXED.
+    /// Sum of the squared distances, in 1 / FIXED.
     squared: i128,
-    /// Walks that end nowhere.
+    /// Number of walks without a finite end.
     broken: u64,
     checksum: u64,
 }
@@ -129,7 +129,7 @@ impl Tally {
     }
 }
 
-/// All walks of a movement, and the seconds that they took.
+/// Makes all walks of a movement; returns their sums and the seconds they took.
 fn all_walks(
     settings: &Settings,
     steps: u32,
@@ -158,15 +158,15 @@ fn some_walks(movement: &Movement, steps: u32, random: &mut Random, tally: &mut 
     }
 }
 
-/// The variance of the squared distance after so many steps.
+/// Returns the variance of the squared distance after a number of steps.
 fn squared_distance_variance(steps: f64) -> f64 {
     2.0 / 3.0 * steps * (steps - 1.0)
 }
 
-/// How many standard errors the farthest mean is from its closed form.
+/// Returns the largest deviation of a mean from its closed form, in standard errors.
 ///
 /// # Errors
-/// [`Error::Wrong`] where that is over the tolerance.
+/// [`Error::Wrong`] if it is over the tolerance.
 fn check(name: &str, steps: u32, tally: &Tally) -> Result<f64, Error> {
     let (steps, walks) = (f64::from(steps), tally.walks as f64);
     let mean = |sum: i128| sum as f64 / FIXED / walks;

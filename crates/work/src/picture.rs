@@ -1,4 +1,4 @@
-//! Tables of numbers as files that other programs show: grey and coloured PNG pictures, and PFM files that keep every bit.
+//! Picture files for other programs: grey and coloured PNG, and PFM files that keep every bit.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::Error;
 
-/// The samples of a picture's points.
+/// Samples of a picture's points.
 #[derive(Clone, Copy, Debug)]
 pub enum Samples<'a> {
     /// One byte for each point, 0 black.
@@ -18,10 +18,10 @@ pub enum Samples<'a> {
     Colour(&'a [u8]),
 }
 
-/// Writes a PNG picture, rows from the top, and waits until the disk has it. What lacks in the last row is black.
+/// Writes a PNG picture, rows from the top, and waits until it is on the disk. Missing points of the last row are black.
 ///
 /// # Errors
-/// [`Error::System`]: the folder is not there or may not be written in, the disk is full.
+/// [`Error::System`]: the folder does not exist or is not writable, or the disk is full.
 pub fn write_png(path: &Path, width: usize, samples: Samples<'_>) -> Result<(), Error> {
     let (bytes, color, channels) = match samples {
         Samples::Grey(bytes) => (bytes, png::ColorType::Grayscale, 1),
@@ -31,7 +31,7 @@ pub fn write_png(path: &Path, width: usize, samples: Samples<'_>) -> Result<(), 
     let mut whole = bytes.to_vec();
     whole.resize(rows * width * channels, 0);
     let encoded = encode(width as u32, rows as u32, color, &whole);
-    // Nothing is written yet: what the encoder refuses is no matter of the disk's.
+    // Nothing is written yet, so an error here is the encoder's, not the disk's.
     let encoded = encoded.map_err(|error| Error::system(format!("encoding {}", path.display()))(error.into()))?;
     write(path, |file| file.write_all(&encoded))
 }
@@ -47,8 +47,8 @@ fn encode(width: u32, height: u32, color: png::ColorType, samples: &[u8]) -> Res
     Ok(encoded)
 }
 
-/// Writes a grey PFM file (portable float map: a line "Pf", a line with width and height, a line "-1.0", then little-endian 32-bit floats, rows
-/// from the bottom), and waits until the disk has it. What lacks in the last row is zero.
+/// Writes a grey PFM file and waits until it is on the disk. (Portable float map: a line "Pf", a line with width and height, a line "-1.0",
+/// then little-endian 32-bit floats, rows from the bottom.) Missing values of the last row are zero.
 ///
 /// # Errors
 /// As [`write_png`].
@@ -75,13 +75,13 @@ fn write(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>
     written().map_err(Error::system(format!("writing {}", path.display())))
 }
 
-/// A number that depends on all words and their order: the 64-bit FNV-1a hash of their bytes.
+/// Returns a number that depends on all words and their order: the 64-bit FNV-1a hash of their bytes.
 pub fn checksum(words: impl Iterator<Item = u64>) -> u64 {
     let bytes = words.flat_map(u64::to_le_bytes);
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// A folder to write in: the one that was asked for, or else one that is removed when this is dropped.
+/// A folder for output: a given one, or a temporary one, removed when this is dropped.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -89,10 +89,10 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder where it is not there yet.
+    /// Creates the folder if it does not exist.
     ///
     /// # Errors
-    /// [`Error::System`] when it cannot be made.
+    /// [`Error::System`] if it cannot be created.
     pub fn new(wanted: Option<&Path>) -> Result<Self, Error> {
         if let Some(path) = wanted {
             output::make_folder(path).map_err(Error::system(format!("making the folder {}", path.display())))?;
@@ -103,7 +103,7 @@ impl Folder {
         Ok(Self { path: temporary.path().to_owned(), _temporary: Some(temporary) })
     }
 
-    /// The path of a file in it.
+    /// Returns the path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

@@ -1,4 +1,4 @@
-//! Pairs of threads that wake each other in turn: what a wake-up costs from here to there.
+//! Pairs of threads that wake each other in turn: the cost of a wake-up between two places.
 
 pub mod line;
 pub mod partner;
@@ -24,47 +24,47 @@ use line::{End, Ender, OVER};
 use partner::Partner;
 use watch::{Progress, Watch};
 
-/// Round trips of all pairs together that the usual size has.
+/// Round trips of all pairs together in the usual size.
 const USUAL_ROUND_TRIPS: u64 = 600_000;
-/// How long all pairs may stand still before they are given up.
+/// Time without progress of any pair after which they are given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// By what the two of a pair wake each other.
+/// Means by which the two of a pair wake each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// A word in memory, and futex(2); for threads alone.
+    /// A word in memory, and futex(2); only for threads.
     #[default]
     Futex,
     /// Two pipes.
     Pipe,
-    /// A connected pair of stream sockets of the local kind.
+    /// A connected pair of local stream sockets.
     Socket,
 }
 
 /// The workload's own options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// How they wake each other.
+    /// Means of waking each other.
     pub by: By,
-    /// The second of each pair as a process instead of a thread: the arguments with which this program, begun again, calls
-    /// [`partner::answer`]. Not with [`By::Futex`].
+    /// If set, the second of each pair is a process instead of a thread. These are the arguments with which this program, started again,
+    /// calls [`partner::answer`]. Not with [`By::Futex`].
     pub partner: Option<Vec<OsString>>,
 }
 
-/// Has pairs of threads say numbers to each other, each number one more than the last, and each said only when the one before was heard, and
-/// gives the round trips per second of all pairs together and the quantiles of how long one took.
+/// Makes pairs of threads send each other numbers, each one more than the last and sent only after the previous one was heard. Reports the
+/// round trips per second of all pairs together and the quantiles of a round trip's time.
 ///
-/// Threads `2 k` and `2 k + 1` are a pair; where their number is odd, the last has a partner on the cpu that would come next. Whoever waits
-/// sleeps in the kernel, so the time is that of system calls, of the kernel's way to the sleeper, of the interrupt that wakes its cpu, and of
-/// that cpu's way out of its idle state. It is least where both are on one cpu, or on two of one cache that have no time to fall asleep
-/// deeply; what it costs across sockets is what a placement can save.
+/// Threads `2 k` and `2 k + 1` are a pair; if their number is odd, the last has a partner on the cpu that would come next. A waiting thread
+/// sleeps in the kernel. So the time consists of system calls, the kernel's path to the sleeper, the interrupt that wakes its cpu, and that
+/// cpu's exit from its idle state. It is least if both are on one cpu, or on two cpus of one cache that have no time to enter a deep idle
+/// state. The difference to its cost across sockets is what a placement can save.
 ///
-/// The result is checked: each pair has counted to exactly twice its number of round trips, each number was the one that was to come,
-/// and the histogram holds as many round trips. A partner that dies ends its pair at once; where no pair makes a round trip for ten
-/// seconds, all are ended.
+/// The result is checked. Each pair has counted to exactly twice its number of round trips, each number was the expected one, and the
+/// histogram holds that many round trips. A partner that dies ends its pair at once. If no pair makes a round trip for ten seconds, all are
+/// ended.
 ///
 /// # Errors
-/// As [`Error`] says; [`Error::System`] with [`io::ErrorKind::TimedOut`] where nobody answers.
+/// See [`Error`]; [`Error::System`] with [`io::ErrorKind::TimedOut`] if no partner answers.
 pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
     let amount = Amount::of(settings, USUAL_ROUND_TRIPS)?;
     (company.progress)("calibrating the clock");
@@ -77,9 +77,9 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     report(&games, amount, &clock)
 }
 
-/// What one pair has before it plays.
+/// State of the pairs before they play.
 struct Table {
-    /// Where the first of each pair finds its end, and the second where it is a thread.
+    /// End of the first of each pair, and of the second if it is a thread.
     ends: Vec<[Mutex<Option<End>>; 2]>,
     enders: Vec<Mutex<Ender>>,
     are_threads: bool,
@@ -87,7 +87,7 @@ struct Table {
 
 impl Table {
     fn laid(settings: &Settings, options: &Options) -> Result<Self, Error> {
-        // A pair of pipes takes six files; where there are no more, that is told when they are opened.
+        // A pair of pipes takes six files; if the limit cannot be raised, opening them reports it.
         let _more = OpenFiles::raise();
         let mut table = Self { ends: Vec::new(), enders: Vec::new(), are_threads: options.partner.is_none() };
         for pair in 0..settings.threads.div_ceil(2) {
@@ -107,7 +107,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Whom the crew consists of: both of each pair, or the first alone.
+    /// Returns the settings of the crew: both of each pair, or the first alone.
     fn crew(&self, settings: &Settings) -> Settings {
         let step = if self.are_threads { 1 } else { 2 };
         let threads = 2 * self.ends.len() / step;
@@ -139,7 +139,7 @@ impl Table {
         let (here, done) = channel::<()>();
         let (played, went_well) = std::thread::scope(|scope| {
             let playing = scope.spawn(move || {
-                // Dropped, with which the watch ends, when the crew has come back.
+                // Dropped when the crew has come back, which ends the watch.
                 let _here = here;
                 crew(&crewed, "pingpong", work)
             });
@@ -174,7 +174,7 @@ impl Table {
     }
 }
 
-/// What a pair has of all round trips.
+/// Returns a pair's share of all round trips.
 fn share(amount: Amount, pair: usize, pairs: usize) -> Amount {
     let until = |all: u64, pair: usize| (u128::from(all) * pair as u128 / pairs as u128) as u64;
     match amount {
@@ -183,13 +183,13 @@ fn share(amount: Amount, pair: usize, pairs: usize) -> Amount {
     }
 }
 
-/// What the first of a pair knows.
+/// State of the first of a pair.
 struct Game {
     amount: Amount,
     round_trips: u64,
-    /// The last number that was heard.
+    /// The last number heard.
     count: u32,
-    /// Whether the line was ended before the last round trip.
+    /// True if the line was ended before the last round trip.
     was_ended: bool,
     histogram: Histogram,
     span: Span,
@@ -262,15 +262,17 @@ fn report(games: &[Game], amount: Amount, clock: &Clock) -> Result<Report, Error
     })
 }
 
+/// Checks one pair's result.
+///
 /// # Errors
-/// [`Error::System`] where a pair ended early, [`Error::Wrong`] where its counts do not agree.
+/// [`Error::System`] if a pair ended early, [`Error::Wrong`] if its counts do not agree.
 fn check(game: &Game) -> Result<(), Error> {
     let round_trips = game.round_trips;
     if game.was_ended {
         let error = io::Error::new(io::ErrorKind::BrokenPipe, format!("it ended after {round_trips} round trips"));
         return Err(Error::System { what: "a partner".into(), error });
     }
-    // The count begins again at zero after 2^31 - 1.
+    // The count wraps to zero after 2^31 - 1.
     let wanted = (2 * round_trips) & u64::from(u32::MAX >> 1);
     if u64::from(game.count) != wanted || game.histogram.count() != round_trips {
         let (count, held) = (game.count, game.histogram.count());

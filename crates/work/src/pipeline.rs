@@ -1,4 +1,4 @@
-//! Log events that are parsed, changed and written again by threads that send them to each other: the benchmark of channels.
+//! Benchmark of channels: threads parse log events, change them, write them again, and send them to each other.
 
 mod batch;
 mod generate;
@@ -28,66 +28,67 @@ use port::{Halt, Ports};
 pub use stage::{Tallies, Tally};
 use worker::{Found, Job};
 
-/// What one cpu of today does in some seconds.
+/// Bytes of the usual size: some seconds on one cpu of today.
 const USUAL_BYTES: f64 = 800e6;
-/// One link never holds more lines, so that memory is bounded.
+/// Maximum lines in one link, so that memory is bounded.
 const MOST_LINES: usize = 1 << 14;
 
-/// What goes from thread to thread, and how.
+/// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What the threads of a lane send each other messages through.
+    /// Link between the threads of a lane.
     pub via: Via,
-    /// Lines in one message; 1 at least.
+    /// Lines in one message; at least 1.
     pub batch: usize,
-    /// Messages that fit into a link before its sender waits; 1 at least, rounded up to a power of two by a ring. Times
-    /// the batch it is at most 16384 lines.
+    /// Messages that fit into a link before its sender waits; at least 1. A ring rounds it up to a power of two. Times the batch it is at
+    /// most 16384 lines.
     pub capacity: usize,
-    /// Over how many threads the five stages of one lane are spread at most: from 1, where no thread sends anything, to 5, one for each
-    /// stage.
+    /// Maximum threads over which the five stages of one lane are spread: from 1, which needs no messages, to 5, one for each stage.
     pub lane_threads: usize,
-    /// A file of JSON lines, each an object; absent for generated events.
+    /// A file of JSON lines, each an object; `None` for generated events.
     pub input: Option<PathBuf>,
 }
 
 impl Default for Options {
-    /// One line in a message, and three threads in a lane.
+    /// Returns the defaults: one line in a message, and three threads in a lane.
     fn default() -> Self {
         Self { via: Via::Channel, batch: 1, capacity: ring::CAPACITY, lane_threads: 3, input: None }
     }
 }
 
-/// What messages are sent through.
+/// Kind of link between threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
-    /// A bounded channel of crossbeam-channel, whose ends sleep where they wait long. A message is fresh memory that one thread takes and
-    /// another gives back.
+    /// A bounded channel of crossbeam-channel; its ends sleep during long waits. A message is fresh memory that one thread allocates and
+    /// another frees.
     Channel,
-    /// A ring of our own, whose ends spin; the messages are places of a slab, which are used again.
+    /// A ring of our own; its ends spin. Messages are places of a slab, which are reused.
     Ring(Slots),
 }
 
-/// Passes JSON lines through five stages: the source copies a line of the input, parse makes an object of it, transform removes, renames
-/// and adds fields and tallies bytes per service, serialise makes a line of it again, and the sink counts lines and adds up their hashes.
+/// Passes JSON lines through five stages. The source copies a line of the input, and parse makes an object of it. Transform removes,
+/// renames and adds fields and tallies bytes per service. Serialise makes a line of it again, and the sink counts lines and sums their
+/// hashes.
 ///
-/// A lane is a chain of threads that do these stages, each next to the one that it sends to: with 1 thread all of it; with 2 "parse" (from
-/// the source on) and "serialise" (transform to sink); with 3 "parse", "transform" and "serialise" (with the sink); with 4 "source" too;
-/// with 5 "sink" too. The threads of the settings make as few lanes as [`Options::lane_threads`] lets them, of nearly equal length; threads
-/// (and the cpus of the settings) are counted lane by lane, in the order of the stages. Lanes take the lines in blocks from a common count.
-/// A number stands behind each name: "parse 1" is of the second lane. The thread of a lane that is alone is "pipeline 0".
+/// A lane is a chain of threads that do these stages, each next to the one it sends to. With 1 thread it does all of it. With 2 it has
+/// "parse" (from the source on) and "serialise" (transform to sink). With 3 it has "parse", "transform" and "serialise" (with the sink),
+/// with 4 "source" too, with 5 "sink" too. The threads of the settings make the fewest lanes that [`Options::lane_threads`] allows, of
+/// nearly equal length. Threads (and the cpus of the settings) are counted lane by lane, in the order of the stages. Lanes take the lines
+/// in blocks from a common count. Each name ends in the lane's number: "parse 1" is of the second lane. A lane's only thread is "pipeline
+/// 0".
 ///
-/// What limits it is what the threads send each other: a line is written by one cpu and read by the next, and so are the channel's
-/// positions and slots, and what parse allocates the last thread frees. On cpus that share a cache that is cheap, and across caches it can
-/// cost more than parsing does. A lane of several threads may well be slower than one thread that does all, which sends nothing; lanes of
-/// one thread, whose number is [`Options::lane_threads`] 1, show by how much.
+/// The limit is communication. A line is written by one cpu and read by the next, and so are the channel's positions and slots. The last
+/// thread frees memory that parse allocated. That is cheap on cpus that share a cache; across caches it can cost more than parsing. A lane
+/// of several threads may well be slower than one thread that does all and sends nothing. Lanes of one thread ([`Options::lane_threads`] 1)
+/// show by how much.
 ///
 /// The usual size is 800 MB of lines: the input again and again, up to a last line. Generated events are 16384 lines of 200 to 1000 bytes.
-/// The number of lines, the sum of the hashes and the tallies are compared with those of the same transformation written a second time
-/// without stages, on one thread; for generated events the tallies with sums that are known in closed form too. In speed it was compared
-/// with [`straight`], the same loop over plain threads: they were equally fast.
+/// The number of lines, the sum of the hashes and the tallies are compared with the same transformation written a second time without
+/// stages, on one thread. For generated events the tallies are also compared with closed forms. Its speed was compared with [`straight`],
+/// the same loop over plain threads: they were equally fast.
 ///
 /// # Errors
-/// As every workload; a file that is too large (256 MiB), or has a line that is no object of JSON or longer than 64 KiB, is a wrong input.
+/// As every workload; a file is a wrong input if it is too large (256 MiB), or has a line that is longer than 64 KiB or not a JSON object.
 pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
     options.check()?;
     (company.progress)(if options.input.is_some() { "reading events" } else { "generating events" });
@@ -123,10 +124,10 @@ impl Options {
     }
 }
 
-/// How many lines of an input a size is, and until when lines are taken.
+/// Returns the number of lines of a size, and the time for which lines are taken.
 ///
 /// # Errors
-/// When the size is none.
+/// If the size is invalid.
 pub fn lines_of(size: Size, input: &Input) -> Result<(u64, Option<Duration>), Error> {
     match size {
         Size::Time(time) => Ok((u64::MAX, Some(time))),
@@ -140,15 +141,15 @@ pub fn lines_of(size: Size, input: &Input) -> Result<(u64, Option<Duration>), Er
     }
 }
 
-/// The timed part.
+/// Runs the timed part.
 fn pass(settings: &Settings, options: &Options, input: &Input, halt: Halt<'_>) -> Result<Found, Error> {
     let roles = plan::roles(settings.threads, options.lane_threads);
     let ports: Vec<_> = Ports::of(&roles, options, &halt)?.into_iter().map(|port| Mutex::new(Some(port))).collect();
     let (lines, time) = lines_of(settings.size, input)?;
-    // A time that no clock can tell never ends.
+    // A time beyond the clock's range never ends.
     let until = time.and_then(|time| Instant::now().checked_add(time));
     let job = Job::new(input, lines, until, options.batch, &halt);
-    // Ends of channels that nobody will use would keep those who have the other ends waiting.
+    // Unused ends of channels would keep the other ends waiting.
     let take = |thread: usize| ports[thread].lock().ok().and_then(|mut port| port.take());
     let fails = || {
         halt.fail();
@@ -159,7 +160,7 @@ fn pass(settings: &Settings, options: &Options, input: &Input, halt: Halt<'_>) -
     Ok(found.into_iter().reduce(Found::merge).unwrap_or_default())
 }
 
-/// What the result was checked against.
+/// Checks the result; returns a description of the check.
 fn check(found: &Found, input: &Input, company: &Company<'_>) -> Result<String, Error> {
     let expected = straight::alone(input, found.taken, company.stop)?;
     let same = |what: &str, found: u64, expected: u64| match found == expected {

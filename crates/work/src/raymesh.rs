@@ -1,4 +1,4 @@
-//! One million ray-mesh tests: three tables of light, one after the other, saved to disk in between.
+//! One million ray-mesh tests: three light tables, one after the other, saved to disk in between.
 
 mod check;
 mod plan;
@@ -23,35 +23,35 @@ pub use plan::{PASSES, TESTS};
 use scene::Scene;
 use table::Table;
 
-/// The mesh that is between the floor and the lights.
+/// The mesh between the floor and the lights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mesh {
     /// A stone and seven balls around it, by formula.
     Procedural {
-        /// About so many triangles, 1 to 5,000,000.
+        /// Approximate number of triangles, 1 to 5,000,000.
         triangles: usize,
     },
-    /// An OBJ or PLY file; y is up. It is scaled to the size of the procedural one.
+    /// An OBJ or PLY file; y is up. It is scaled to the size of the procedural mesh.
     File(PathBuf),
 }
 
-/// Who tests which rows of a table.
+/// Distribution of a table's rows over the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// Each thread takes an equal block of neighbouring rows, whatever they cost.
+    /// Each thread takes an equal block of neighbouring rows, whatever their cost.
     Fixed,
-    /// Each thread takes the next row as soon as it is done with one.
+    /// Each thread takes the next row as soon as it finishes one.
     Queue,
 }
 
-/// What is to be traced, how it is divided, and where the tables go.
+/// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The mesh.
     pub mesh: Mesh,
-    /// Who tests what.
+    /// Distribution of the rows.
     pub split: Split,
-    /// The folder for the tables, made where it is not there; absent for a temporary one that is removed at the end.
+    /// Folder for the tables, created if missing; `None` for a temporary one, removed at the end.
     pub output: Option<PathBuf>,
 }
 
@@ -61,24 +61,26 @@ impl Default for Options {
     }
 }
 
-/// Computes how much of the way from the points of a floor to three lights is free of a mesh, a table for each light. The main thread coordinates,
-/// waits, and saves each table to disk (the mean length of the free way as `raymesh-N.pfm`, how light it is as `raymesh-N.png`) before the next
-/// begins, as in Inaki Ayucar's article "Parallel computing and processor affinity" (2009), which had 975,065 tests a table and one to nine threads;
-/// here the three tables have 975,065 cells in all. Each cell is tested [`PASSES`] times in the usual size, at random points within it; a smaller
-/// share has fewer passes and then smaller tables, a size in time repeats tables of a tenth of the cells with one test in each. Each test looks for
-/// the nearest triangle in a hierarchy of boxes (crate obvhs).
+/// Computes, for each of three lights, a table of how far the way from points of a floor to the light is free of a mesh. The main thread
+/// coordinates, waits, and saves each table to disk before the next begins. `raymesh-N.pfm` has the mean length of the free way,
+/// `raymesh-N.png` the share of free rays. This follows Inaki Ayucar's article "Parallel computing and processor affinity" (2009), which
+/// had 975,065 tests a table and one to nine threads. Here the three tables have 975,065 cells in all.
 ///
-/// What limits it is arithmetic: some hundred boxes and triangles for each ray, out of caches as long as they hold the hierarchy (9 MB with 100,000
-/// triangles). Rows cost differently, since rays that pass the mesh closely take longer, so fixed bands of rows end at different times. While the
-/// main thread saves, all others sleep.
+/// Each cell is tested [`PASSES`] times in the usual size, at random points within it. A smaller share has fewer passes and then smaller
+/// tables. A size in time repeats tables of a tenth of the cells, with one test per cell for each thread. Each test looks for the nearest
+/// triangle in a hierarchy of boxes (crate obvhs).
 ///
-/// Each run checks that every cell was written, that 200 cells drawn at random hold what their rays say when they are traced again, and that one ray
-/// of each says the same (nothing is met, or how far the way is free, to a ten thousandth) as testing all triangles in double precision. Tests compare
-/// the hierarchy with all triangles of random soups, and with the formula of a sphere.
+/// The limit is arithmetic: some hundred boxes and triangles for each ray, from caches as long as they hold the hierarchy (9 MB with
+/// 100,000 triangles). Rows cost differently, since rays that pass the mesh closely take longer, so fixed bands of rows end at different
+/// times. While the main thread saves, all others sleep.
+///
+/// Each run checks that every cell was written, and that 200 cells drawn at random hold the same value when their rays are traced again.
+/// One ray of each is tested against all triangles in double precision: no hit, or the same distance to a ten thousandth. Tests compare the
+/// hierarchy with all triangles of random soups, and with the formula of a sphere.
 ///
 /// # Errors
-/// [`Error::Input`] for a mesh that cannot be read or numbers out of range, [`Error::System`] where threads cannot be started or a table cannot be
-/// saved, [`Error::Wrong`], [`Error::Stopped`].
+/// [`Error::Input`] for a mesh that cannot be read or numbers out of range, [`Error::System`] if threads cannot be started or a table
+/// cannot be saved, [`Error::Wrong`], [`Error::Stopped`].
 pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
     let plan = Plan::new(settings)?;
     let folder = Folder::new(options.output.as_deref())?;
@@ -103,7 +105,7 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     Ok(Report { metrics, limit: Limit::Compute, checked, checksum })
 }
 
-/// Where the time went.
+/// Rays and time spent.
 #[derive(Debug, Default)]
 struct Spent {
     rays: u64,
@@ -112,7 +114,7 @@ struct Spent {
     total_seconds: f64,
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Job<'a> {
     split: Split,
     threads: usize,
@@ -122,7 +124,7 @@ struct Job<'a> {
     tables: [Table; 3],
     /// The next row of a queue.
     next: AtomicUsize,
-    /// The cells that were computed, in all rounds.
+    /// Number of cells computed, in all rounds.
     computed: AtomicU64,
 }
 
@@ -141,7 +143,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// What a thread does of a table.
+    /// Computes a thread's share of a table.
     fn work(&self, thread: usize, number: usize) -> Result<(), Error> {
         let table = &self.tables[number];
         match self.split {
@@ -171,7 +173,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// What the main thread does: has table after table computed, and saves each.
+    /// Leads the main thread: has table after table computed, and saves each.
     fn lead(&self, rounds: &Rounds, folder: &Folder, company: &mut Company<'_>) -> Result<Spent, Error> {
         let mut spent = Spent::default();
         let begun = Instant::now();
@@ -214,7 +216,7 @@ fn save(table: &Table, number: usize, samples: u32, folder: &Folder) -> Result<(
     write_png(&file("png"), table.width(), Samples::Grey(&grey))
 }
 
-/// The scene that options name, as [`run`] and [`reference`] see it.
+/// Builds the mesh of the options, for [`run`] and [`reference`].
 fn mesh_of(mesh: &Mesh) -> Result<crate::geometry::Mesh, Error> {
     match mesh {
         Mesh::Procedural { triangles } if (1..=5_000_000).contains(triangles) => {

@@ -1,4 +1,4 @@
-//! A path tracer that divides its scene by memory node: each thread reads a copy that lies near it.
+//! A path tracer with a copy of its scene on each memory node: each thread reads a near copy.
 
 mod canvas;
 mod check;
@@ -24,21 +24,21 @@ use homes::Homes;
 use plan::Plan;
 use scene::Scene;
 
-/// The picture, and where its scene lies.
+/// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Each memory node with cpus that this process may use has a copy of the scene, and threads stay on the cpus of a node. Otherwise there is one
-    /// scene, which the main thread has touched first.
+    /// True to give each memory node with usable cpus its own copy of the scene, and to keep threads on the cpus of a node. Otherwise there
+    /// is one scene, which the main thread touches first.
     pub numa_aware: bool,
-    /// The points of a row, 1 to 16,384.
+    /// Points in a row, 1 to 16,384.
     pub width: u32,
-    /// The rows, 1 to 16,384.
+    /// Number of rows, 1 to 16,384.
     pub height: u32,
-    /// The paths of each point in the usual size, 1 to 100,000.
+    /// Paths of each point in the usual size, 1 to 100,000.
     pub samples: u32,
-    /// About how many triangles the scene has, 1 to 5,000,000.
+    /// Approximate number of triangles in the scene, 1 to 5,000,000.
     pub triangles: usize,
-    /// The folder for the picture, made where it is not there; absent for no file.
+    /// Folder for the picture, created if missing; `None` for no file.
     pub output: Option<PathBuf>,
 }
 
@@ -48,26 +48,28 @@ impl Default for Options {
     }
 }
 
-/// Renders a picture by following light backwards: from the camera through each point of the picture, off matt surfaces and mirrors, to lamps and the
-/// sky. Threads take squares of 16 times 16 points. Each point has random numbers of its own, so the picture is the same for any threads and any
-/// memory. A share has fewer or more paths for each point, and where that is less than one, a smaller picture; a size in time repeats pictures of one
-/// path for each point, and adds them up.
+/// Renders a picture by following light backwards: from the camera through each point of the picture, off matt surfaces and mirrors, to
+/// lamps and the sky. Threads take squares of 8 times 8 points. Each point has its own random numbers, so the picture does not depend on
+/// threads or memory. A share has fewer or more paths for each point, and below one path a smaller picture. A size in time repeats pictures
+/// of one path for each point, and sums them.
 ///
-/// What limits it is memory, where caches do not hold the scene (55 MB in the usual size): after the first reflection neighbouring paths go apart, and each
-/// step of one waits for boxes and triangles from somewhere. With 4,000 triangles, which a second-level cache holds, paths are about twice as fast, part of
-/// which is that there are fewer steps. With memory on several nodes half of these reads or more are remote, unless each node has a copy: that is what
-/// `numa_aware` does. A node's copy is made by a thread on the node's cpus, under a policy that binds its memory to the node (to the nearest node with
-/// memory where it has none); a thread of the settings that has a cpu reads the copy of that cpu's node, and others are spread over the nodes and kept on
-/// their cpus. Where the kernel refuses the policy, the first touch places the copy, and the report says so. On a machine with one node there is one
-/// copy, and nothing to gain.
+/// The limit is memory if caches do not hold the scene (55 MB in the usual size). After the first reflection neighbouring paths diverge,
+/// and each step of one waits for boxes and triangles from somewhere. With 4,000 triangles, which a second-level cache holds, paths are
+/// about twice as fast, partly because there are fewer steps. With memory on several nodes half of these reads or more are remote, unless
+/// each node has a copy, which is the purpose of `numa_aware`.
 ///
-/// Each run checks the tracer, with the same code, against two closed forms: a closed sphere that glows all over (furnace test: emission e and albedo r
-/// give e (1 - r^n) / (1 - r) for paths of n points), and a matt floor below a round lamp (albedo r, radiance l, lamp of radius a at height h:
-/// r l (a / h)^2), each within five standard errors. And that all points of the picture are finite, no brighter than lamps allow, complete, and for 50 of
-/// them the same when they are traced again.
+/// A thread on the node's cpus makes the node's copy, under a policy that binds its memory to the node. If the node has no memory, the
+/// nearest with memory is used. A pinned thread reads the copy of its cpu's node; others are spread over the nodes and kept on their cpus.
+/// If the kernel refuses the policy, the first touch places the copy, and the report says so. On a machine with one node there is one copy,
+/// and nothing to gain.
+///
+/// Each run checks the tracer, with the same code, against two closed forms, each within five standard errors. In a closed sphere that
+/// glows all over (furnace test), emission e and albedo r give e (1 - r^n) / (1 - r) for paths of n points. A matt floor of albedo r below
+/// a round lamp of radiance l, radius a and height h gives r l (a / h)^2. It also checks that all points of the picture are finite, no
+/// brighter than lamps allow, and complete, and that 50 of them are the same when traced again.
 ///
 /// # Errors
-/// [`Error::Input`] for numbers out of range, [`Error::System`] where threads cannot be started or placed or the picture cannot be saved,
+/// [`Error::Input`] for numbers out of range, [`Error::System`] if threads cannot be started or placed or the picture cannot be saved,
 /// [`Error::Wrong`], [`Error::Stopped`].
 pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
     let plan = Plan::new(settings, options)?;
@@ -98,14 +100,14 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     Ok(Report { metrics, limit: Limit::Memory, checked: format!("{checked}; {}", homes.words()), checksum })
 }
 
-/// What was done.
+/// Rounds and time spent.
 #[derive(Debug, Default)]
 struct Spent {
     rounds: u64,
     compute_seconds: f64,
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Job<'a> {
     settings: &'a Settings,
     plan: &'a Plan,
@@ -121,7 +123,7 @@ impl<'a> Job<'a> {
         Self { settings, plan, homes, stop, canvas: Canvas::new(plan.width, plan.height), next: AtomicUsize::new(0) }
     }
 
-    /// What a thread does: it goes where its copy of the scene is, and then takes square after square in each round.
+    /// Runs a thread's round: in the first it moves to its copy of the scene, then it takes square after square.
     fn work(&self, thread: usize, round: usize) -> Result<(), Error> {
         if round == 1 {
             return self.homes.enter(self.settings, thread);
@@ -139,7 +141,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// What the main thread does: it begins each round, and waits.
+    /// Leads the main thread: begins each round, and waits.
     fn lead(&self, rounds: &Rounds, company: &mut Company<'_>) -> Result<Spent, Error> {
         rounds.round()?;
         (company.progress)("tracing paths");

@@ -1,24 +1,24 @@
-//! What a workload says at its end.
+//! Result of a workload.
 
 use corewise_model::metric_line::MetricLine;
 
-/// What keeps a workload from being faster: what a placement can change.
+/// Bottleneck of a workload: what a placement can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Arithmetic; more cores and more clock.
+    /// Arithmetic; more cores and a higher clock help.
     Compute,
-    /// The bandwidth or the latency of memory; nodes and channels.
+    /// The bandwidth or the latency of memory; nodes and channels matter.
     Memory,
-    /// A cache that threads share or fight for.
+    /// A cache that threads share or compete for.
     CacheSharing,
-    /// What threads send each other.
+    /// Messages between threads.
     Communication,
     /// Sleeping and being woken.
     Waiting,
 }
 
 impl Limit {
-    /// "compute", "memory", "cache sharing", "communication", "waiting".
+    /// Returns the words: "compute", "memory", "cache sharing", "communication", "waiting".
     pub const fn words(self) -> &'static str {
         match self {
             Self::Compute => "compute",
@@ -30,15 +30,15 @@ impl Limit {
     }
 }
 
-/// The end of a workload: its metrics, and what its result was checked against.
+/// Result of a workload: its metrics, and the check of its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The metrics, the most telling first.
+    /// Metrics, the most informative first.
     pub metrics: Vec<MetricLine>,
-    /// What limits it.
+    /// Bottleneck.
     pub limit: Limit,
-    /// What its own result was checked against, and how exactly it agreed.
+    /// Description of the check, with its precision.
     pub checked: String,
-    /// A number that depends on the whole result; the same for the same size and seed with any number of threads. Absent where the size is a time.
+    /// Checksum of the whole result; the same for the same size and seed with any number of threads. `None` if the size is a time.
     pub checksum: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Threads that work in rounds, and a leader that does something of its own between them.
+//! Threads that work in rounds, and a leader that does its own work between them.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, scope};
@@ -6,12 +6,12 @@ use std::thread::{Builder, scope};
 use crate::crew::pin;
 use crate::{Error, Settings};
 
-/// Keeps the threads of the settings, named and pinned as [`crate::crew::crew`] has them, for as long as `lead` runs on the calling thread. Each
-/// time `lead` calls [`Rounds::round`], every thread does `work` once, with its number and that of the round (from 1), while the calling thread
-/// waits; in between, the threads sleep. The threads are there and pinned before `lead` begins.
+/// Keeps the threads of the settings, named and pinned as by [`crate::crew::crew`], while `lead` runs on the calling thread. Each call of
+/// [`Rounds::round`] makes every thread do `work` once, with its number and the round's number (from 1), while the calling thread waits. In
+/// between, the threads sleep. The threads have started and are pinned before `lead` begins.
 ///
 /// # Errors
-/// When a thread cannot be started or pinned, what the first thread that failed said, or else what `lead` said.
+/// If a thread cannot be started or pinned, the first thread's error, or else the error of `lead`.
 pub fn in_rounds<T>(
     settings: &Settings,
     name: &str,
@@ -43,26 +43,26 @@ pub fn in_rounds<T>(
     })
 }
 
-/// How far the threads are.
+/// Progress of the threads.
 #[derive(Debug)]
 pub struct Rounds {
     threads: usize,
     state: Mutex<State>,
-    /// A round has begun, or all are over: what the threads wait for.
+    /// Signals the threads that a round has begun, or that all are over.
     begun: Condvar,
-    /// All are done, or one has ended: what the leader waits for.
+    /// Signals the leader that all threads are done, or that one has ended.
     done: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The round that was begun last; zero is none.
+    /// The last round that was begun; zero before the first.
     round: usize,
-    /// How many threads are done with it; with none, how many are there.
+    /// Number of threads that are done with it; before the first round, number of threads that have started.
     done: usize,
-    /// How many threads have ended.
+    /// Number of threads that have ended.
     ended: usize,
-    /// The leader has ended.
+    /// True if the leader has ended.
     is_over: bool,
 }
 
@@ -74,7 +74,7 @@ impl Rounds {
     /// Has every thread work once, and waits for the last of them.
     ///
     /// # Errors
-    /// [`Error::Stopped`] when a thread has ended, because of an error that [`in_rounds`] tells; to be passed on.
+    /// [`Error::Stopped`] if a thread has ended because of an error, which [`in_rounds`] returns; pass it on.
     pub fn round(&self) -> Result<(), Error> {
         self.tell(&self.begun, |state| (state.round, state.done) = (state.round + 1, 0));
         self.wait_for_all()
@@ -85,10 +85,10 @@ impl Rounds {
         if state.ended == 0 { Ok(()) } else { Err(Error::Stopped) }
     }
 
-    /// What each thread does.
+    /// Runs one thread's rounds.
     fn follow(&self, work: impl Fn(usize) -> Result<(), Error>) -> Result<(), Error> {
         for round in 1.. {
-            // Only the last has anything to say: many threads that woke each other would keep cpus from those that still work.
+            // Only the last thread wakes the leader: earlier wake-ups would take cpus from threads that still work.
             if self.change(|state| state.done += 1).done == self.threads {
                 self.done.notify_all();
             }
@@ -117,7 +117,7 @@ impl Rounds {
     }
 }
 
-/// Does something at the end of a scope, when it panics too: nobody waits for who is no longer there.
+/// Calls a function at the end of a scope, also on a panic, so that no thread waits for an ended one.
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {

@@ -1,4 +1,4 @@
-//! A server whose requests are all the same short piece of work: what its slowest answers show is what came in between.
+//! A server with identical short requests: its slowest answers show the interruptions.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,30 +13,30 @@ use crate::amount::{Amount, Span};
 use crate::crew::crew;
 use crate::{Company, Error, Limit, Report, Settings};
 
-/// What the usual size takes on one cpu, in nanoseconds.
+/// Time of the usual size on one cpu, in nanoseconds.
 const USUAL_NS: f64 = 4e9;
-/// What a request costs besides its additions: two readings of the clock and the histogram.
+/// Cost of a request besides its additions, in nanoseconds: two readings of the clock and the histogram.
 const AROUND_NS: f64 = 40.0;
-/// A core's cycle, about.
+/// Approximate cycle of a core, in nanoseconds.
 const CYCLE_NS: f64 = 0.25;
-/// Requests between two looks at the stop and at the time; 0.1 s with the longest.
+/// Requests between two looks at the stop flag and the time; 0.1 s with the longest.
 const REQUESTS_PER_LOOK: u64 = 256;
 /// Additions of the longest request: about 0.3 ms.
 const MOST_ADDITIONS: u32 = 1_000_000;
-/// The longest pause.
+/// Longest pause.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
-/// The rate of the ticks is known to about a millionth; this is far beyond.
+/// Relative tolerance of the tick rate, which is known to about a millionth.
 const RATE_TOLERANCE: f64 = 1e-3;
-/// Where threads number their requests from when nobody knows how many there will be: so far apart that they never meet.
+/// Distance between the threads' first request numbers if the number of requests is unknown, so that they never overlap.
 const APART: u64 = 1 << 48;
 
 /// The workload's own options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many dependent additions a request is: as many cycles of a core; 1 to 1,000,000, rounded up to a multiple of 20.
+    /// Number of dependent additions in a request, each one cycle of a core; 1 to 1,000,000, rounded up to a multiple of 20.
     pub additions: u32,
-    /// How long a thread waits after each answer before it takes the next request, up to 1 s. It waits awake, so that what it measures is
-    /// never how long the kernel takes to wake it.
+    /// Pause of a thread after each answer before it takes the next request, up to 1 s. It waits awake, so that the kernel's wake-up time
+    /// is never measured.
     pub gap: Duration,
 }
 
@@ -46,18 +46,18 @@ impl Default for Options {
     }
 }
 
-/// Serves requests on each thread, one after the other, and gives quantiles of how long they took.
+/// Serves requests on each thread, one after the other, and reports quantiles of their times.
 ///
-/// A request is a chain of additions, about 250 ns, that needs nothing but the core it is on: no memory, no lock, no system call. What a
-/// request takes beyond that is the core's clock, a second thread on the same core, or somebody else who had the cpu: an interrupt, another
-/// program, the hypervisor. Quiet cpus make the tail short; more cpus do not. It is a closed loop: the next request comes when the last one
-/// was answered, so one long stall is one long request, however many would have come meanwhile.
+/// A request is a chain of additions, about 250 ns, that needs only its core: no memory, no lock, no system call. Any additional time is
+/// the core's clock, a second thread on the same core, or another user of the cpu: an interrupt, another program, the hypervisor. Quiet
+/// cpus make the tail short; more cpus do not. It is a closed loop: the next request comes after the last answer, so one long stall is one
+/// long request, however many would have come meanwhile.
 ///
-/// The result is checked: the histogram holds as many requests as there were to be, their sums are those of the closed form (an arithmetic
-/// series), no thread's requests took longer in all than the thread did by another clock, and the quantiles are in order.
+/// The result is checked. The histogram holds the expected number of requests, and their sums match the closed form (an arithmetic series).
+/// No thread's requests took longer in all than the thread did by another clock, and the quantiles are in order.
 ///
 /// # Errors
-/// As [`Error`] says.
+/// See [`Error`].
 pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) -> Result<Report, Error> {
     let options = admitted(options)?;
     let request_ns = f64::from(options.additions) * CYCLE_NS + AROUND_NS + options.gap.as_nanos() as f64;
@@ -79,7 +79,7 @@ pub fn run(settings: &Settings, options: &Options, company: &mut Company<'_>) ->
     report(&shifts, amount, clock.nanoseconds_per_tick)
 }
 
-/// The options as they are used.
+/// Validates the options and rounds the additions.
 fn admitted(options: &Options) -> Result<Options, Error> {
     let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
     if !(1..=MOST_ADDITIONS).contains(&options.additions) {
@@ -91,12 +91,12 @@ fn admitted(options: &Options) -> Result<Options, Error> {
     Ok(Options { additions: options.additions.next_multiple_of(ADDITIONS_PER_TURN), gap: options.gap })
 }
 
-/// What one thread is to do.
+/// Work of one thread.
 #[derive(Clone, Debug)]
 struct Duty {
-    /// What the first request begins its additions with; each next one with one more.
+    /// Start value of the first request's additions; each next request's is one more.
     first: u64,
-    /// So many requests, or requests until the time is over.
+    /// Number of requests, or the time for which they are served.
     amount: Amount,
     options: Options,
 }
@@ -113,13 +113,13 @@ fn duty(settings: &Settings, options: &Options, amount: Amount, thread: usize) -
     Duty { first: settings.seed.wrapping_add(from), amount: own, options: options.clone() }
 }
 
-/// What one thread did.
+/// Results of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Served {
     requests: u64,
-    /// Of all answers.
+    /// Sum of all answers.
     sum: u64,
-    /// The ticks that requests took.
+    /// Ticks that requests took.
     ticks: u64,
 }
 
@@ -145,7 +145,7 @@ fn serve<T: Ticks>(ticks: T, clock: &Clock, duty: &Duty, stop: &AtomicBool, hist
     }
 }
 
-/// Some requests, back to back.
+/// Serves some requests, back to back.
 fn some_requests<T: Ticks>(
     ticks: T,
     first: u64,
@@ -209,7 +209,7 @@ fn report(shifts: &[Shift], amount: Amount, nanoseconds_per_tick: f64) -> Result
     })
 }
 
-/// The sum of the answers to so many requests: each adds `start | 1` to its start, so many times, and starts are consecutive.
+/// Returns the sum of the answers to `requests` requests: each adds `start | 1` to its start `additions` times, and starts are consecutive.
 fn closed_form(first: u64, requests: u64, additions: u32) -> u64 {
     let pairs = (u128::from(requests) * u128::from(requests.saturating_sub(1)) / 2) as u64;
     let starts = first.wrapping_mul(requests).wrapping_add(pairs);
@@ -217,8 +217,10 @@ fn closed_form(first: u64, requests: u64, additions: u32) -> u64 {
     starts.wrapping_add(starts.wrapping_add(even).wrapping_mul(u64::from(additions)))
 }
 
+/// Checks one thread's result.
+///
 /// # Errors
-/// [`Error::Wrong`] where a thread's answers, number of requests or time cannot be.
+/// [`Error::Wrong`] if a thread's answers, number of requests or time are impossible.
 fn check_shift(shift: &Shift, nanoseconds_per_tick: f64) -> Result<(), Error> {
     let Shift { duty, served, histogram, span } = shift;
     let wanted = closed_form(duty.first, served.requests, duty.options.additions);
@@ -237,8 +239,10 @@ fn check_shift(shift: &Shift, nanoseconds_per_tick: f64) -> Result<(), Error> {
     Ok(())
 }
 
+/// Checks the merged histogram.
+///
 /// # Errors
-/// [`Error::Wrong`] where the histogram holds another number of requests, or its quantiles are not in order.
+/// [`Error::Wrong`] if the histogram holds another number of requests, or its quantiles are not in order.
 fn check_histogram(all: &Histogram, requests: u64) -> Result<(), Error> {
     let quantiles = [0.5, 0.99, 0.999, 1.0].map(|at| all.quantile_ns(at));
     if all.count() != requests {

@@ -1,4 +1,4 @@
-//! The frequency probe for machines without cycle counters: how long known numbers of dependent additions take.
+//! Frequency probe for machines without cycle counters: times known numbers of dependent additions.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,10 @@ const SHORT: u32 = 20_000;
 const LONG: u32 = 100_000;
 const REPEATS: usize = 25;
 
-/// Estimates the clock rate of the core that the calling thread is pinned to; takes about 1 ms. Absent when stopped.
+/// Estimates the clock rate of the core that the calling thread is pinned to; takes about 1 ms. `None` if stopped.
 ///
-/// The rate is the slope between two lengths of work, so that what a reading costs cancels; each length is the median of
-/// 25, so that interrupted ones do not count.
+/// The rate is the slope between two lengths of work, so that the cost of a clock reading cancels. Each length is the median of 25, so that
+/// interrupted ones do not count.
 pub fn estimate(clock: &Clock, stop: &AtomicBool) -> Option<Frequency> {
     let ticks = match clock.source {
         Source::Counter(ticks) => slope_ticks(ticks, stop),
@@ -26,7 +26,7 @@ pub fn estimate(clock: &Clock, stop: &AtomicBool) -> Option<Frequency> {
     (gigahertz.is_finite() && gigahertz > 0.0).then_some(Frequency { gigahertz, source: FrequencySource::Estimate })
 }
 
-/// Makes [`estimate`] on cpus that others compute on.
+/// Runs [`estimate`] on cpus that others compute on.
 #[derive(Debug)]
 pub struct Estimator(Clock);
 
@@ -43,7 +43,7 @@ impl ClockProbe for Estimator {
     }
 }
 
-/// The ticks that the longer work takes more than the shorter.
+/// Returns the difference in ticks between the longer and the shorter work.
 fn slope_ticks<T: Ticks>(ticks: T, stop: &AtomicBool) -> Option<f64> {
     let time = |additions: u32| {
         let start = ticks.now();

@@ -1,4 +1,4 @@
-//! The link probe: two pinned threads talk in one of several ways, and the first takes the time.
+//! Link probe: two pinned threads communicate in one of several ways, and the first takes the time.
 
 mod attendance;
 mod bandwidth;
@@ -31,85 +31,84 @@ use samples::{Plan, Record};
 pub use visit::visit;
 pub use warmth::{Core, Warmth};
 
-/// Where the memory lies that two threads talk over.
+/// Place of the memory through which two threads communicate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Home {
-    /// Where the kernel puts what the first cpu's thread touches first: its own node, unless this process has a memory policy.
+    /// First touch by the first cpu's thread: its own node, unless this process has a memory policy.
     #[default]
     First,
-    /// On this node, bound.
+    /// Bound to this node.
     Node(u32),
 }
 
-/// What to measure between two cpus.
+/// A measurement between two cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// The way to talk.
+    /// Way to communicate.
     pub what: What,
-    /// The cpu whose thread owns the memory, begins, and takes the time.
+    /// The cpu of the thread that owns the memory, begins, and takes the time.
     pub first: u32,
-    /// The cpu whose thread answers.
+    /// The cpu of the thread that answers.
     pub second: u32,
-    /// Where the memory is to be.
+    /// Place of the memory.
     pub home: Home,
-    /// After this it ends, whatever became of the partner; usually [`LIMIT`].
+    /// Time limit, whatever happens to the partner; usually [`LIMIT`].
     pub limit: Duration,
 }
 
-/// What a visit found.
+/// Result of a visit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visited {
-    /// The median of the good samples, in nanoseconds; [`What`] says of what.
+    /// Median of the good samples, in nanoseconds; [`What`] defines the quantity.
     pub cost_ns: f64,
-    /// The median of each line's good samples, in order of time; empty for kinds that do not talk over single lines.
+    /// Median of each line's good samples, in order of time; empty for kinds that do not use single lines.
     pub lines_ns: Vec<f64>,
-    /// The samples that were thrown away; the first of each line is not among them, and stolen time is not looked at.
+    /// Discarded samples. The first of each line does not count, and stolen time is not considered.
     pub spoiled: Spoiled,
-    /// The effective clock rates of the first and the second cpu right after the samples, in gigahertz; absent where it could not
-    /// be told.
+    /// Effective clock rates of the first and the second cpu right after the samples, in gigahertz; `None` if they could not be determined.
     pub gigahertz: [Option<f64>; 2],
-    /// The node that the memory is on, as the kernel tells; absent where it does not, and for channels.
+    /// Node of the memory as the kernel reports it; `None` if it does not, and for channels.
     pub home: Option<u32>,
 }
 
-/// Why a visit found nothing.
+/// Reason why a visit has no result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Missed {
-    /// What is missing, and why.
+    /// The missing fact and the reason.
     pub gap: Gap,
-    /// Whether another try may go well: a thread did not get its cpu, or was disturbed too often. Otherwise the cpu is gone or not allowed, or
-    /// cannot do what was asked for.
+    /// True if another try may succeed: a thread did not get its cpu, or was disturbed too often. Otherwise the cpu is gone or not allowed,
+    /// or does not support the request.
     pub passes: bool,
 }
 
-/// A way to talk: what each side does. Hot loops are free functions that allocate nothing and call the system for nothing that is
-/// not what they measure.
+/// A way to communicate: what each side does. Hot loops are free functions without allocations, and without system calls other than the
+/// measured ones.
 trait Kind: Sync {
-    /// Where the two talk.
+    /// Shared memory or objects of the two sides.
     type Place: Send + Sync;
 
-    /// How many samples there are, and of what.
+    /// Returns the number of samples and their kind.
     fn plan(&self) -> Plan;
 
-    /// Makes the place; called on the first cpu.
+    /// Allocates the place; called on the first cpu.
     fn allocate(&self, home: Home) -> io::Result<Self::Place>;
 
-    /// The node that it is on.
+    /// Returns the node of the place.
     fn home(&self, place: &Self::Place) -> Option<u32>;
 
-    /// The side of the first cpu.
+    /// Runs the side of the first cpu.
     fn first<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record);
 
-    /// The side of the second cpu.
+    /// Runs the side of the second cpu.
     fn second<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record);
 
-    /// Which of the two sides' values are the samples, if they can be believed.
+    /// Selects the side with the samples, or returns why they cannot be trusted.
     fn believed<'r>(&self, records: &'r [Record; 2]) -> Result<&'r [f64], String> {
         Ok(&records[0].values)
     }
 }
 
-/// Memory with a home.
+/// Allocates memory with a home.
 fn memory<W: Word>(bytes: usize, home: Home) -> io::Result<Memory<W>> {
     match home {
         Home::First => Memory::new(bytes),

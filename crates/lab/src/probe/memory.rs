@@ -1,4 +1,4 @@
-//! The memory probe: dependent loads along a random chain, and streams, on threads that are pinned.
+//! Memory probe: dependent loads along a random chain, and streams, on pinned threads.
 
 mod stream;
 
@@ -15,31 +15,31 @@ use super::links::{Core, Warmth};
 pub use corewise_sys::chain::Chain;
 pub use stream::{Load, Loaders, Streams, stream};
 
-/// A timed piece takes about so long: long against the clock's reading, short against a turn on the cpu, so that the median of pieces knows
-/// nothing of those that were interrupted.
+/// Approximate duration of a timed piece: long against the clock reading, short against a time slice, so that the median excludes
+/// interrupted pieces.
 const PIECE: Duration = Duration::from_micros(40);
-/// The loads by which it is found how many a piece has.
+/// Loads of the first pieces, from which the piece's length is found.
 const FIRST_LOADS: usize = 256;
-/// No piece has more loads than this.
+/// Maximum loads of a piece.
 const MOST_LOADS: usize = 1 << 16;
-/// A visit of fewer pieces says nothing: their median would be that of interruptions. It goes on for them…
+/// Minimum pieces of a visit: the median of fewer could be that of interruptions. A visit runs longer for them, up to [`AT_MOST`].
 const PIECES_ENOUGH: usize = 16;
-/// …until it took so many times what it should.
+/// Maximum length of a visit, as a multiple of the planned length.
 pub(super) const AT_MOST: u64 = 20;
 
-/// The time of a load and the clock rate of its cpu.
+/// Time of a load and the clock rate of its cpu.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loads {
-    /// The median of the visit's pieces, in nanoseconds.
+    /// Median of the visit's pieces, in nanoseconds per load.
     pub ns: f64,
-    /// The clock rate right after, in gigahertz; absent where the clock is too coarse.
+    /// Clock rate right afterwards, in gigahertz; `None` if the clock is too coarse.
     pub gigahertz: Option<f64>,
 }
 
-/// Times loads along a chain for a while on one cpu. Absent when it was stopped, or others kept the cpu, before there were enough.
+/// Times loads along a chain on one cpu. Returns `None` if it was stopped, or other tasks kept the cpu, before there were enough pieces.
 ///
 /// # Errors
-/// The cpu cannot be had.
+/// If the cpu is not available.
 pub fn latency(
     clock: &Clock,
     warmth: &Warmth,
@@ -76,7 +76,7 @@ fn timed<T: Ticks>(
         chain.walk(loads);
         now = ticks.now();
         let took = now.saturating_sub(last);
-        // What comes first warms caches and finds how long a piece is.
+        // The first fifth warms caches and finds the length of a piece.
         if now.saturating_sub(begin) < warm {
             loads = enough(loads, took, clock.ticks_of(PIECE));
         } else {
@@ -91,16 +91,16 @@ fn timed<T: Ticks>(
     (pieces.len() >= PIECES_ENOUGH).then(|| Loads { ns, gigahertz: warmth.look(&core) })
 }
 
-/// How many loads take about so many ticks.
+/// Estimates how many loads take `wanted` ticks.
 fn enough(loads: usize, took: u64, wanted: u64) -> usize {
     let more = wanted as f64 / took.max(1) as f64;
     ((loads as f64 * more) as usize).clamp(FIRST_LOADS, MOST_LOADS)
 }
 
-/// Does something on a thread of its own that is on a cpu before and after.
+/// Runs a function on a new thread that is pinned to a cpu, and checks the pinning afterwards.
 ///
 /// # Errors
-/// The cpu cannot be had, or was taken away meanwhile; or no thread could be had.
+/// If the cpu is not available, or was taken away meanwhile; or if no thread could be started.
 pub fn on<R: Send>(cpu: u32, work: impl FnOnce() -> R + Send) -> io::Result<R> {
     scope(|scope| {
         let pinned = move || {

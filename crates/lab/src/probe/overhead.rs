@@ -1,4 +1,4 @@
-//! What the tail probe's own loop costs for each recorded piece beyond the work itself.
+//! Overhead of the tail probe's own loop for each recorded piece.
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,8 +14,8 @@ use super::work::{ADDITIONS, Compute, Piece, Spin};
 const PIECES: u64 = 4096;
 const REPEATS: usize = 9;
 
-/// The loop's cost beyond the work, in nanoseconds: twice the median of a piece less the median of a piece of twice the
-/// work. Both are measured in turn, and the median of nine such differences is taken. Takes about 30 ms.
+/// Returns the loop's overhead in nanoseconds: twice the median of a piece minus the median of a piece of twice the work. Both are measured
+/// in turn, and the median of nine such differences is taken. Takes about 30 ms.
 pub fn per_piece_ns(clock: &Clock, work: WorkKind) -> f64 {
     if work == WorkKind::Spin {
         return spin_ns(clock);
@@ -25,7 +25,7 @@ pub fn per_piece_ns(clock: &Clock, work: WorkKind) -> f64 {
     corewise_model::stats::order::median(&differences).max(0.0)
 }
 
-/// Where nothing is done, all of a piece is the loop's cost.
+/// Returns the overhead without work: all of a piece.
 fn spin_ns(clock: &Clock) -> f64 {
     let mut pieces = Histogram::new(clock.nanoseconds_per_tick);
     while pieces.count() < PIECES {

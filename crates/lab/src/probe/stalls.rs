@@ -1,14 +1,14 @@
-//! Stalls as the timing loop sees them: kept in room that was made before, with what the thread is told about itself.
+//! Stalls recorded by the timing loop in preallocated memory, with the thread's own accounting.
 
 use corewise_model::histogram::Histogram;
 use corewise_model::stall::Stall;
 use corewise_sys::clock::{Ticks, Translation};
 use corewise_sys::thread::Glance;
 
-/// How many stalls of one visit are kept; those beyond are in the histogram alone.
+/// Maximum stalls kept of one visit; further ones are in the histogram alone.
 const ROOM: usize = 1 << 16;
 
-/// How many stalls of looks at stalls are kept one after the other.
+/// Maximum consecutive stalls caused by the bookkeeping itself that are kept.
 const IN_A_ROW: usize = 16;
 
 /// One stall, in ticks.
@@ -16,7 +16,7 @@ const IN_A_ROW: usize = 16;
 struct Kept {
     begin: u64,
     end: u64,
-    /// The end of the bookkeeping of the stall before it: since then its thread's times count.
+    /// End of the previous stall's bookkeeping; the thread's times count from here.
     since: u64,
     cpu_time_ns: u64,
     involuntary_switches: u32,
@@ -26,27 +26,27 @@ struct Kept {
 #[derive(Debug)]
 pub struct Stalls {
     kept: Vec<Kept>,
-    /// Those for which there was no room.
+    /// Number of stalls without room.
     pub not_kept: u64,
-    /// From how many ticks on a piece is a stall.
+    /// Least ticks of a piece that is a stall.
     pub from_ticks: u64,
-    /// What bookkeeping took in all, in ticks: it is in no piece.
+    /// Total ticks of bookkeeping, which are in no piece.
     pub bookkeeping_ticks: u64,
-    /// What a glance takes that nothing interrupts, in ticks.
+    /// Ticks of an undisturbed glance at the accounting.
     glance_ticks: u64,
     last: Glance,
     since: u64,
 }
 
 impl Stalls {
-    /// Room for the stalls of any visit; its pages are touched, so that keeping one faults in none.
+    /// Allocates room for the stalls of any visit. Its pages are touched, so that keeping a stall causes no page fault.
     pub fn new() -> Self {
         let mut kept = vec![Kept { begin: 1, ..Kept::default() }; ROOM];
         kept.clear();
         Self { kept, ..Self::none() }
     }
 
-    /// No room, and nothing that is a stall.
+    /// Creates a recorder without room, for which no piece is a stall.
     pub const fn none() -> Self {
         let last = Glance { cpu_time_ns: 0, involuntary_switches: 0 };
         Self {
@@ -60,7 +60,7 @@ impl Stalls {
         }
     }
 
-    /// Begins a visit: pieces from so many ticks on are stalls. To be called on the thread that times.
+    /// Begins a visit: pieces from `from_ticks` on are stalls. Call it on the thread that times.
     pub fn begin<T: Ticks>(&mut self, ticks: T, from_ticks: u64) {
         self.kept.clear();
         self.not_kept = 0;
@@ -71,23 +71,22 @@ impl Stalls {
         self.since = ticks.now();
     }
 
-    /// Whether there was no room for the last ones.
+    /// Returns true if the last stalls had no room.
     pub const fn is_full(&self) -> bool {
         self.not_kept > 0 && self.kept.len() == self.kept.capacity()
     }
 
-    /// How many are kept.
+    /// Returns the number of stalls kept.
     pub const fn count(&self) -> usize {
         self.kept.len()
     }
 
-    /// Keeps a stall, and whatever stalls its bookkeeping; returns the reading of the clock from which the next piece counts.
-    /// Nothing is allocated.
+    /// Keeps a stall, and any stalls of its bookkeeping; returns the clock reading from which the next piece counts. Allocates nothing.
     #[cold]
     #[inline(never)]
     pub fn keep<T: Ticks>(&mut self, ticks: T, begin: u64, end: u64, pieces: &mut Histogram) -> u64 {
         let (mut begin, mut end) = (begin, end);
-        // Bounded, because glances may have become slower than they were when the visit began.
+        // Bounded, since glances may have become slower during the visit.
         for _ in 0..IN_A_ROW {
             let glance = Glance::now();
             let kept = Kept {
@@ -105,7 +104,7 @@ impl Stalls {
             (self.last, self.since) = (glance, end);
             let now = ticks.now();
             let took = now.saturating_sub(end);
-            // A glance may take twice as long as usual; what takes as much longer as a piece that is a stall is one.
+            // A glance may take twice as long as usual. Beyond that, a delay as long as a piece that is a stall counts as a stall.
             if took < self.from_ticks.saturating_add(2 * self.glance_ticks) {
                 self.bookkeeping_ticks += took;
                 return now;
@@ -117,7 +116,7 @@ impl Stalls {
         end
     }
 
-    /// The stalls in nanoseconds of the clock that events are told in.
+    /// Returns the stalls in nanoseconds of the events' clock.
     pub fn in_nanoseconds(&self, line: &Translation) -> Vec<Stall> {
         self.kept.iter().map(|kept| kept.in_nanoseconds(line)).collect()
     }
@@ -129,7 +128,7 @@ impl Default for Stalls {
     }
 }
 
-/// The median of a few: about a third of a microsecond, and a hundred times as much where a system call is emulated.
+/// Returns the median of a few glances: about a third of a microsecond, and a hundred times as much if system calls are emulated.
 fn usual_glance<T: Ticks>(ticks: T) -> u64 {
     let mut took = [0_u64; 15];
     for one in &mut took {

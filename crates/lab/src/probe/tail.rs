@@ -1,4 +1,4 @@
-//! The tail probe: a fixed piece of work timed over and over on one cpu, no stall left out.
+//! Tail probe: times a fixed piece of work over and over on one cpu, and misses no stall.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::watchdog::Watchdog;
 use super::work::{ADDITIONS, Compute, Memory, Piece, Spin, Syscall};
 use crate::kernel_events::Watching;
 
-/// Pieces between two looks at the clock's deadline and the stop flag; about 0.15 ms.
+/// Pieces between two looks at the deadline and the stop flag; about 0.15 ms.
 const PIECES_PER_LOOK: u32 = 512;
 
 /// One visit to one cpu.
@@ -28,58 +28,58 @@ const PIECES_PER_LOOK: u32 = 512;
 pub struct Visit {
     /// The cpu.
     pub cpu: u32,
-    /// Which round, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
     /// Its place in the round, from 0.
     pub place: u32,
-    /// How long to time pieces for.
+    /// Time for which pieces are timed.
     pub duration: Duration,
-    /// How long to work untimed before, so that the core's clock has risen.
+    /// Untimed work before, so that the core's clock rises.
     pub warm_up: Duration,
-    /// Whether to read the kernel's counts before and after.
+    /// True to read the kernel's counts before and after.
     pub counting: bool,
-    /// What a piece is.
+    /// Kind of a piece.
     pub work: WorkKind,
-    /// A piece that takes this much longer than usual is a stall, in nanoseconds.
+    /// Delay beyond a piece's usual time from which it is a stall, in nanoseconds.
     pub threshold_ns: f64,
-    /// Where this runs before all others (SCHED_FIFO): the other cpu from which somebody watches that it ends.
+    /// Cpu of the watchdog, if the visit runs before all others (SCHED_FIFO).
     pub first_in_line: Option<u32>,
 }
 
-/// The room that visits share.
+/// Memory shared by all visits.
 #[derive(Debug)]
 pub struct Scratch {
-    /// The pieces of the last visit.
+    /// Pieces of the last visit.
     pub pieces: Histogram,
     stalls: Stalls,
     memory: Option<Memory>,
 }
 
 impl Scratch {
-    /// Room for the visits of a survey.
+    /// Allocates the memory for the visits of a survey.
     pub fn new(nanoseconds_per_tick: f64, work: WorkKind) -> Self {
         let memory = (work == WorkKind::Memory).then(Memory::new);
         Self { pieces: Histogram::new(nanoseconds_per_tick), stalls: Stalls::new(), memory }
     }
 }
 
-/// What a visit gave: the round's figures, and what could not be had.
+/// Result of a visit: the round's figures, and missing facts.
 #[derive(Debug)]
 pub struct Visited {
-    /// The figures.
+    /// Figures.
     pub round: CpuRound,
-    /// The stalls, and the kernel's events where these were watched.
+    /// Stalls, with the kernel's events if these were watched.
     pub stalls: stall::Visit,
-    /// Facts that could not be had on this visit.
+    /// Facts that were not available on this visit.
     pub gaps: Vec<Gap>,
 }
 
-/// Visits a cpu from a thread of its own, which is pinned there and checked before and after.
+/// Visits a cpu on a new thread, which is pinned there and checked before and after.
 ///
 /// The scratch's histogram is cleared first and holds the visit's pieces afterwards.
 ///
 /// # Errors
-/// The gap that says why the cpu could not be measured; its pieces do not count.
+/// The gap with the reason why the cpu could not be measured; its pieces do not count.
 pub fn visit(
     clock: &Clock,
     visit: Visit,
@@ -90,10 +90,10 @@ pub fn visit(
     visit_by(clock, visit, watching, stop, scratch, time_visit)
 }
 
-/// The same with a piece of the caller's own instead of the visit's kind of work.
+/// Visits a cpu with a piece of the caller's own instead of the visit's kind of work.
 ///
 /// # Errors
-/// As above.
+/// As [`visit`].
 pub fn visit_with(
     clock: &Clock,
     visit: Visit,
@@ -227,7 +227,7 @@ fn clock_rate(cycles: f64, on_cpu_s: f64, source: FrequencySource) -> Option<Fre
     (on_cpu_s > 0.0 && gigahertz > 0.0).then_some(Frequency { gigahertz, source })
 }
 
-/// Works untimed, so that the core's clock has risen.
+/// Works untimed, so that the core's clock rises.
 fn warm_up(clock: &Clock, duration: Duration, stop: &AtomicBool) {
     fn work<T: Ticks>(ticks: T, duration: u64, stop: &AtomicBool) {
         let start = ticks.now();
@@ -241,18 +241,18 @@ fn warm_up(clock: &Clock, duration: Duration, stop: &AtomicBool) {
     }
 }
 
-/// What timing pieces came to, in ticks.
+/// Timing of a visit, in ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct Timed {
     start: u64,
-    /// How long it took.
+    /// Elapsed ticks.
     pub elapsed_ticks: u64,
     piece_ticks: u64,
 }
 
 fn time_visit(clock: &Clock, visit: Visit, stop: &AtomicBool, scratch: &mut Scratch) -> Timed {
     match clock.source {
-        // Nothing comes before a reading of the clock that would have to be done.
+        // Spin has no work to order before the clock reading.
         Source::Counter(ticks) if visit.work == WorkKind::Spin => with(clock, visit, ticks.unordered(), stop, scratch),
         Source::Counter(ticks) => with(clock, visit, ticks, stop, scratch),
         Source::System(ticks) => with(clock, visit, ticks, stop, scratch),
@@ -281,7 +281,7 @@ fn with_piece<T: Ticks>(
     time_work(ticks, piece, Limits::of(clock, visit), stop, &mut scratch.pieces, &mut scratch.stalls)
 }
 
-/// In ticks.
+/// Limits in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     duration: u64,
@@ -310,7 +310,7 @@ fn time_work<T: Ticks>(
     Timed { start, elapsed_ticks, piece_ticks }
 }
 
-/// What a piece takes that nothing interrupts: the median of a few.
+/// Returns the undisturbed time of a piece: the median of a few.
 fn usual_piece<T: Ticks>(ticks: T, work: &mut impl Piece) -> u64 {
     let mut last = ticks.now();
     let mut took = [0_u64; 255];
@@ -324,11 +324,11 @@ fn usual_piece<T: Ticks>(ticks: T, work: &mut impl Piece) -> u64 {
     took[took.len() / 2]
 }
 
-/// Times pieces from `start` until the duration is over; returns the ticks it really took.
+/// Times pieces from `start` until the duration is over; returns the ticks that really passed.
 ///
-/// The reading that ends a piece begins the next, so no stall can fall between two pieces: the recorded durations add
-/// up to the time that passed, the cost of recording among them. Only what it takes to look at a stall is in no piece; it is
-/// added up in `stalls`, and a stall that falls into it is kept and recorded too. Nothing is allocated.
+/// The reading that ends a piece begins the next, so no stall can fall between two pieces. The recorded durations add up to the elapsed
+/// time, including the cost of recording. Only the bookkeeping of a stall is in no piece. Its time is summed in `stalls`, and a stall
+/// within it is kept and recorded too. Nothing is allocated.
 pub fn time_pieces<T: Ticks>(
     ticks: T,
     work: &mut impl Piece,
@@ -349,7 +349,7 @@ pub fn time_pieces<T: Ticks>(
             last = now;
             if took >= from {
                 last = stalls.keep(ticks, now - took, now, pieces);
-                // Where every piece is a stall, there would be long between two looks.
+                // If every piece is a stall, two looks would be far apart.
                 if last.saturating_sub(start) >= duration {
                     break;
                 }

@@ -1,4 +1,4 @@
-//! Watches, from another cpu, that a thread which runs before all others does not do so for longer than it was to.
+//! Watchdog on another cpu, which limits how long a thread runs before all others.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::Thread;
@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 
 use corewise_sys::{affinity, scheduling};
 
-/// How much longer a visit may take than planned before it is ended.
+/// Time that a visit may take beyond its plan before it is ended.
 const GRACE: Duration = Duration::from_millis(250);
-/// How often it is looked whether there is a thread to watch already: what comes before that may take long on a busy machine, and is
-/// in nobody's way.
+/// Interval of looks for a thread to guard. The steps before that may take long on a busy machine, and disturb no other task.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// One visit's watchdog.
+/// Watchdog of one visit.
 #[derive(Debug)]
 pub struct Watchdog {
     cpu: u32,
@@ -23,7 +22,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// A watchdog on a cpu, for something that takes so long.
+    /// Creates a watchdog that runs on `cpu`, for a visit of `planned` duration.
     pub const fn new(cpu: u32, planned: Duration) -> Self {
         Self {
             cpu,
@@ -34,19 +33,19 @@ impl Watchdog {
         }
     }
 
-    /// Says which thread it is about; its time begins now.
+    /// Sets the guarded thread; its time begins now.
     pub fn guard(&self, thread: u32) {
         self.guarded.store(thread, Ordering::SeqCst);
     }
 
-    /// Whether the visit is to stop, since its time is over.
+    /// Returns the flag that stops the visit when its time is over.
     pub const fn stop(&self) -> &AtomicBool {
         &self.stop
     }
 
-    /// Watches until it is dismissed. When the time is over, the thread runs like all others again, and the visit is to stop.
+    /// Watches until it is dismissed. If the time is over, the thread returns to normal scheduling, and the visit is to stop.
     pub fn watch(&self) {
-        // Elsewhere than the thread it watches, or else it would never run; where it cannot be, any cpu but that one will do.
+        // On another cpu than the guarded thread, or it would never run. If that fails, any other cpu will do.
         let _ = affinity::pin_current(self.cpu);
         let mut until = None;
         while !self.is_dismissed.load(Ordering::SeqCst) {
@@ -67,7 +66,7 @@ impl Watchdog {
         }
     }
 
-    /// What was watched is over: whether its time was, before. What the thread does next is watched no more.
+    /// Ends the guarded section; returns true if its time was over before. The thread is not watched afterwards.
     pub fn end(&self) -> bool {
         self.is_dismissed.store(true, Ordering::SeqCst);
         self.stop.load(Ordering::SeqCst)

@@ -1,4 +1,4 @@
-//! The pieces of work that the tail probe can time: each the same at every turn.
+//! Pieces of work that the tail probe can time; each piece is the same every time.
 
 use std::hint::black_box;
 
@@ -7,22 +7,22 @@ use corewise_model::survey::WorkKind;
 use corewise_sys::thread::parent_number;
 use corewise_sys::work::dependent_additions;
 
-/// How many dependent additions a piece is: as many core cycles, about 250 ns at 4 GHz. The same on every machine and in
-/// every version, so that surveys can be compared.
+/// Number of dependent additions in a piece, each one core cycle: about 250 ns at 4 GHz. It is the same on every machine and in every
+/// version, so that surveys can be compared.
 pub const ADDITIONS: u32 = 1000;
-/// The buffer that [`Memory`] walks over, in bytes.
+/// Size of the buffer of [`Memory`], in bytes.
 const BUFFER_BYTES: usize = 8 << 20;
-/// How many of its lines a piece touches, one after the other.
+/// Lines that a piece touches, one after the other.
 const STEPS: usize = 100;
 const LINE_BYTES: usize = 64;
 
-/// Something to do that takes as long every time.
+/// Work that takes the same time every time.
 pub trait Piece {
-    /// Does it once. It must not allocate.
+    /// Does the work once. It must not allocate.
     fn make(&mut self);
 }
 
-/// Nothing: what is timed is the reading of the clock.
+/// No work: only the clock reading is timed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spin;
 
@@ -31,7 +31,7 @@ impl Piece for Spin {
     fn make(&mut self) {}
 }
 
-/// Dependent additions, so many.
+/// Dependent additions, with their number.
 #[derive(Clone, Copy, Debug)]
 pub struct Compute(pub u32);
 
@@ -42,7 +42,7 @@ impl Piece for Compute {
     }
 }
 
-/// A walk in random order: each line holds the number of the next, so that no two are fetched at a time.
+/// A walk in random order: each line holds the number of the next, so that no two are fetched at the same time.
 #[derive(Debug)]
 pub struct Memory {
     next: Vec<[u32; LINE_BYTES / 4]>,
@@ -50,7 +50,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A walk that has not begun; the same on every machine.
+    /// Creates the walk; the same on every machine.
     pub fn new() -> Self {
         let lines = BUFFER_BYTES / LINE_BYTES;
         let mut order: Vec<u32> = (0..lines as u32).collect();
@@ -79,7 +79,7 @@ impl Piece for Memory {
     }
 }
 
-/// One call of the system.
+/// One system call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Syscall;
 
@@ -90,7 +90,7 @@ impl Piece for Syscall {
     }
 }
 
-/// How many additions a piece of a kind is; 0 where it is something else.
+/// Returns the number of additions in a piece of a kind; 0 for other work.
 pub const fn additions(kind: WorkKind) -> u32 {
     match kind {
         WorkKind::Compute => ADDITIONS,

@@ -1,4 +1,4 @@
-//! The link probe in a survey: pairs of cpus in random order, again and again, and what their visits cost.
+//! The link probe in a survey: visits pairs of cpus in random order, repeatedly, and records the costs.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,12 +14,12 @@ use crate::links::CHOICES;
 use crate::probe::links::{self, Home, LIMIT, Visit, Warmth};
 use crate::session::{Part, Probe, Session, Sweeps};
 
-/// Up to this many cpus every pair is measured.
+/// Largest number of cpus at which every pair is measured.
 const ALL_PAIRS_UP_TO: usize = 32;
-/// A pair that fails so often is not visited any more: each try takes two threads and up to 250 ms.
+/// Failures after which a pair is not visited any more: each try takes two threads and up to 250 ms.
 const TRIES: u32 = 3;
 
-/// Links in the making.
+/// Link measurements in progress.
 pub struct LinkProbe {
     clock: Clock,
     cpus: usize,
@@ -32,7 +32,7 @@ pub struct LinkProbe {
 }
 
 impl LinkProbe {
-    /// Before the first visit to pairs of these cpus.
+    /// Prepares the visits to pairs of these cpus.
     pub fn new(clock: Clock, machine: &Machine, cpus: &CpuSet) -> Self {
         Self {
             clock,
@@ -45,7 +45,7 @@ impl LinkProbe {
         }
     }
 
-    /// Pairs that were measured at least once, and why the others were not.
+    /// Returns the pairs that were measured at least once, and why the others were not.
     pub fn links(&self) -> Links {
         let mut gaps: Vec<Gap> = self
             .failed
@@ -64,7 +64,7 @@ impl LinkProbe {
         Links { pairs: self.seen.values().cloned().collect(), possible_pairs, gaps }
     }
 
-    /// How many pairs have not been visited.
+    /// Returns the number of pairs not visited yet.
     pub fn waiting(&self) -> usize {
         self.sweeps.count_without(|pair| self.seen.contains_key(pair) || self.failed.contains_key(pair))
     }
@@ -90,7 +90,7 @@ impl LinkProbe {
         session.budget.visited();
     }
 
-    /// Whether the higher cpu begins: between nodes they take turns, since it matters there on which of them the memory lies.
+    /// Returns true if the higher cpu begins. Between nodes the two take turns, since the home node of the memory matters there.
     fn turn_back(&self, a: u32, b: u32) -> bool {
         let seen = self.seen.get(&(a, b));
         self.nodes.get(&a) != self.nodes.get(&b)
@@ -104,7 +104,7 @@ impl Probe for LinkProbe {
         if self.cpus > 1 { 1.0 - TAIL_SHARE } else { 0.0 }
     }
 
-    /// As many pairs as there is time for.
+    /// Visits as many pairs as there is time for.
     fn visit(&mut self, session: &mut Session<'_>, part: Part) -> bool {
         session.report(format!("links, {part}"));
         while Instant::now() < part.end && !session.budget.is_stopped() {
@@ -115,7 +115,7 @@ impl Probe for LinkProbe {
     }
 }
 
-/// The pairs to measure, `a < b`: all of them up to 32 cpus; beyond, those that a map of links begins with.
+/// Returns the pairs to measure, `a < b`: all of them up to 32 cpus; beyond, the first ones of a link map.
 fn pairs(machine: &Machine, cpus: &CpuSet) -> Vec<(u32, u32)> {
     let limits = Limits { all: cpus.len() <= ALL_PAIRS_UP_TO, ..Limits::default() };
     Explorer::new(Structure::new(Some(machine), cpus), limits, CHOICES).begun()

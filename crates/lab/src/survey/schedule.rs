@@ -1,34 +1,33 @@
-//! How a budget becomes rounds, and a round visits to cpus.
+//! Division of a budget into rounds, and of a round into visits to cpus.
 
 use std::time::Duration;
 
 use crate::causes::SETTLING;
 
-/// The share of a round that goes to the tail probe when there are links to measure too.
+/// Share of a round that goes to the tail probe if links are measured too.
 pub const TAIL_SHARE: f64 = 0.66;
-/// Rounds: enough for the tests on rounds, not so many that a visit becomes short.
+/// Limits of the number of rounds: enough for the tests on rounds, few enough that a visit does not become short.
 const ROUNDS: std::ops::RangeInclusive<u32> = 8..=24;
-/// About how long a round of a look at stalls alone is.
+/// Approximate length of a round of a stall survey.
 const TAIL_ROUND: Duration = Duration::from_millis(2500);
-/// How long a thread may run before all others at a time.
+/// Longest time for which a thread may run before all others.
 pub const FIRST_IN_LINE_AT_MOST: Duration = Duration::from_millis(500);
-/// A visit that looks at stalls is no longer than this, so that there is room for the kernel's events of it.
+/// Longest visit of a stall survey, so that the kernel's events of it fit into the buffer.
 const VISIT_AT_MOST: Duration = Duration::from_secs(3);
-/// A visit to a cpu that is at least this long is worth its thread and its warm-up.
+/// Shortest visit that is worth its thread and its warm-up.
 const VISIT_AT_LEAST: Duration = Duration::from_millis(20);
 
-/// So long a cpu is looked at in a round that looks at stalls alone, or longer: 50 ms watched, with what is unwatched, warming up, and
-/// beginning.
+/// Shortest time for a cpu in a round of a stall survey: 50 ms watched, plus the unwatched part, the warm-up, and the start.
 const LOOK_AT_LEAST: Duration = Duration::from_millis(100);
 
-/// How many rounds a budget is divided into.
+/// Returns the number of rounds that a budget is divided into.
 pub fn rounds(budget: Duration, cpus: usize) -> u32 {
     let visits = budget.as_secs_f64() * TAIL_SHARE / VISIT_AT_LEAST.as_secs_f64();
     ((visits / cpus.max(1) as f64) as u32).clamp(*ROUNDS.start(), *ROUNDS.end())
 }
 
-/// How many rounds a look at stalls alone has: each is long enough to be watched and unwatched in turn. A thread that runs before
-/// all others is not let run for long, so that there are more of them.
+/// Returns the number of rounds of a stall survey. Each is long enough to be watched and unwatched in turn. A thread that runs before all
+/// others may not run for long, so there are more rounds with it.
 pub fn tail_rounds(budget: Duration, cpus: usize, first_in_line: bool) -> u32 {
     if first_in_line {
         let visits = budget.as_secs_f64() / FIRST_IN_LINE_AT_MOST.as_secs_f64() / cpus.max(1) as f64;
@@ -44,17 +43,17 @@ pub fn tail_rounds(budget: Duration, cpus: usize, first_in_line: bool) -> u32 {
         .max(visits.ceil() as u32)
 }
 
-/// The parts of a round of a look at stalls: watched or not, and the share of the round. Where watching cannot be had, or a round
-/// is too short to begin and end it, there is one part.
+/// Divides a round of a stall survey into parts: watched or not, and the share of the round. There is one part if watching is not
+/// available, or if the round is too short to begin and end it.
 pub fn watched_parts(can_watch: bool, round: Duration) -> Vec<(bool, f64)> {
     if can_watch && round >= 4 * SETTLING { vec![(true, 0.75), (false, 0.25)] } else { vec![(true, 1.0)] }
 }
 
-/// How long a visit may time pieces for, and how long it warms up before.
+/// Returns how long a visit times pieces, and how long it warms up before.
 ///
-/// `left` is the time left for tail visits in this round, `waiting` how many cpus are still to be visited in it,
-/// `overhead` what the last visit cost beyond warming up and timing, `before` its share of what was done before the first of them.
-/// A visit is at least as long as both: where all that is slow, there are fewer visits, and not visits that see nothing.
+/// `left` is the time left for tail visits in this round, and `waiting` the number of cpus still to be visited in it. `overhead` is the
+/// time that the last visit took beyond warming up and timing, `before` its share of the preparation before the first of them. A visit is
+/// at least as long as both: if they are slow, there are fewer visits, but none too short to see anything.
 pub fn visit_lengths(left: Duration, waiting: usize, overhead: Duration, before: Duration) -> (Duration, Duration) {
     let whole = left / waiting.max(1) as u32;
     let timed = whole.saturating_sub(overhead).max(overhead + before).max(Duration::from_millis(1));
@@ -62,8 +61,8 @@ pub fn visit_lengths(left: Duration, waiting: usize, overhead: Duration, before:
     (timed.saturating_sub(warm_up).max(Duration::from_millis(1)), warm_up)
 }
 
-/// In every how many rounds the kernel's counts of interrupts are read, so that reading them takes no more than a quarter
-/// of the time: `reading` is what one reading takes; a visit has two, and taking them apart takes about as long again.
+/// Returns the interval, in rounds, at which the kernel's counts of interrupts are read, so that reading takes at most a quarter of the
+/// time. `reading` is the time of one reading. A visit has two, and parsing them takes about as long again.
 pub fn count_every(reading: Duration, budget: Duration, cpus: usize) -> u32 {
     let visit = budget.as_secs_f64() * TAIL_SHARE / f64::from(rounds(budget, cpus)) / cpus.max(1) as f64;
     (4.0 * reading.as_secs_f64() / (visit / 4.0)).ceil().clamp(1.0, f64::from(*ROUNDS.end())) as u32

@@ -1,4 +1,4 @@
-//! The tail probe in a session: every cpu once a round, in fresh random order, and what its visits come to.
+//! The tail probe in a session: visits every cpu once a round, in a new random order, and folds the visits.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -20,26 +20,26 @@ use crate::probe::tail::{Scratch, Visit, visit};
 use crate::probe::{overhead, work};
 use crate::session::{Part, Probe, Session, part_end};
 
-/// The last visits' cost beyond the time they timed is the median of so many, so that one interrupted visit does not shorten the next.
+/// Number of visits over which the median overhead is taken, so that one interrupted visit does not shorten the next.
 const OVERHEADS: usize = 15;
 
-/// How the tail probe is used.
+/// Options of the tail probe.
 #[derive(Clone, Debug)]
 pub struct TailPlan {
-    /// What a piece is.
+    /// Kind of a piece.
     pub work: WorkKind,
-    /// A piece that takes this much longer than usual is a stall.
+    /// Delay beyond a piece's usual time from which it counts as a stall.
     pub threshold: Duration,
-    /// Whether the kernel's events are to name the causes, where this user may have them.
+    /// True if the kernel's events are to name the causes, provided that this user may read them.
     pub explain: bool,
-    /// Whether to run before all others (SCHED_FIFO).
+    /// True to run before all others (SCHED_FIFO).
     pub first_in_line: bool,
-    /// Whether the visits with all their events are to be kept.
+    /// True to keep the visits with all their events.
     pub keep_events: bool,
 }
 
 impl TailPlan {
-    /// As a survey of the machine uses it.
+    /// Returns the options that a survey of the machine uses.
     pub const fn of_survey() -> Self {
         Self {
             work: WorkKind::Compute,
@@ -51,40 +51,40 @@ impl TailPlan {
     }
 }
 
-/// What the tail probe found.
+/// Findings of the tail probe.
 pub struct TailSeen {
-    /// What each cpu showed that was visited.
+    /// Observations of each visited cpu.
     pub cpus: Vec<CpuObservation>,
-    /// How stalls were watched.
+    /// Settings and sources of the stall watch.
     pub watch: Watch,
-    /// What their causes were computed from, where that was to be kept.
+    /// The data from which the causes were computed, if it was to be kept.
     pub recorded: Option<(Surroundings, Vec<StallVisit>)>,
-    /// What could not be had.
+    /// Facts that were not available.
     pub gaps: Vec<Gap>,
 }
 
-/// Tails in the making.
+/// Tail measurements in progress.
 pub struct TailProbe<'a> {
     plan: &'a TailPlan,
     clock: Clock,
-    /// From which cpus somebody can watch that a visit before all others ends.
+    /// Cpus on which the SCHED_FIFO watchdog may run.
     allowed: CpuSet,
     observations: BTreeMap<u32, CpuObservation>,
     scratch: Scratch,
     causes: Causes<'a>,
-    /// What each visit cost beyond the time it timed, in seconds.
+    /// Time of each visit beyond the time it timed, in seconds.
     overheads: Vec<f64>,
-    /// How long it took last to end and to begin watching.
+    /// Last time that it took to end and to begin watching.
     turning: [Duration; 2],
-    /// How long that took before this part of a round.
+    /// That time before this part of a round.
     turned: Duration,
-    /// The kernel's counts are read in every round that this divides.
+    /// Interval, in rounds, at which the kernel's counts are read.
     count_every: u32,
     gaps: Vec<Gap>,
 }
 
 impl<'a> TailProbe<'a> {
-    /// Before the first visit to these cpus; nothing is watched yet.
+    /// Prepares the visits to these cpus; watching has not begun.
     pub fn new(
         plan: &'a TailPlan,
         clock: Clock,
@@ -110,13 +110,13 @@ impl<'a> TailProbe<'a> {
         }
     }
 
-    /// The piece of work that is timed.
+    /// Returns the piece of work that is timed.
     pub fn work(&self) -> Work {
         let (kind, additions) = (self.plan.work, work::additions(self.plan.work));
         Work { kind, additions, overhead_ns: overhead::per_piece_ns(&self.clock, kind) }
     }
 
-    /// Begins or ends to watch, where that is a change. Both take long where there are many tracepoints: the kernel waits for every cpu.
+    /// Begins or ends watching if that is a change. Both take long with many tracepoints: the kernel waits for every cpu.
     pub fn turn(&mut self, watched: bool, stop: &AtomicBool) {
         let (begun, was_watched) = (Instant::now(), self.causes.is_watching());
         self.gaps.extend(self.causes.turn(watched, stop));
@@ -126,7 +126,7 @@ impl<'a> TailProbe<'a> {
         }
     }
 
-    /// Visits every cpu once until a time; false when that was cut short.
+    /// Visits every cpu once, until `end`; false if that was cut short.
     fn sweep(&mut self, session: &mut Session<'_>, part: Part, end: Instant) -> bool {
         let mut order: Vec<u32> = self.observations.keys().copied().collect();
         session.random.shuffle(&mut order);
@@ -162,13 +162,13 @@ impl<'a> TailProbe<'a> {
         let is_watched = self.causes.is_watching();
         let stop = session.budget.stop();
         match visit(&self.clock, wanted, self.causes.watching.as_mut(), stop, &mut self.scratch) {
-            // A visit that was cut short has too few pieces to stand beside whole ones; the merged histogram takes them.
+            // A visit that was cut short has too few pieces to stand beside whole ones; only the merged histogram takes them.
             Ok(visited) => {
                 self.gaps.extend(visited.gaps);
                 self.causes.add(visited.stalls);
                 if let Some(observation) = self.observations.get_mut(&wanted.cpu) {
                     observation.tail.merge(&self.scratch.pieces);
-                    // Unwatched visits are there to compare with: a round has one visit to each cpu.
+                    // Unwatched visits serve only as a comparison: a round has one visit to each cpu.
                     if !session.budget.is_stopped() && (is_watched || !self.causes.can_watch()) {
                         observation.rounds.push(visited.round);
                     }
@@ -181,14 +181,14 @@ impl<'a> TailProbe<'a> {
         self.overheads.push(overhead.as_secs_f64());
     }
 
-    /// What the last visits cost beyond the time they timed.
+    /// Returns the median time of the last visits beyond the time they timed.
     fn overhead(&self) -> Duration {
         let last = &self.overheads[self.overheads.len().saturating_sub(OVERHEADS)..];
         if last.is_empty() { Duration::from_millis(2) } else { Duration::from_secs_f64(median(last)) }
     }
 
-    /// Counts that no visit could have: because the kernel's file is not there or is empty, or because reading it takes long; `cure` is
-    /// what gives more time.
+    /// Returns gaps for counts that no visit has: the kernel's file is missing or empty, or reading it takes long. `cure` is the option
+    /// that gives more time.
     fn count_gaps(&self, cure: &str) -> Vec<Gap> {
         let rounds = || self.observations.values().flat_map(|seen| &seen.rounds);
         let counts = KernelCounts::now();
@@ -213,11 +213,11 @@ impl<'a> TailProbe<'a> {
         gaps
     }
 
-    /// The end of a session of this scope; `cure` is what would have given it more time.
+    /// Ends a session of this scope; `cure` is the option that would have given it more time.
     pub fn finish(mut self, scope: Scope, cure: &str) -> TailSeen {
         self.gaps.extend(self.count_gaps(cure));
         let causes = self.causes.finish(scope);
-        // Where nobody accounts for what a thread loses, stalls would be divided by numbers that mean nothing.
+        // If the system does not account for a thread's lost time, stalls would be divided by meaningless numbers.
         for (cpu, stalls) in causes.by_cpu.into_iter().filter(|_| thread::IS_ACCOUNTED) {
             self.observations.entry(cpu).and_modify(|seen| seen.stalls = Some(stalls));
         }
@@ -245,7 +245,7 @@ impl Probe for TailProbe<'_> {
     }
 }
 
-/// The tail probe alone: every cpu is visited watched and not watched in each round, which shows what watching costs.
+/// The tail probe alone: each round visits every cpu watched and unwatched, which shows the cost of watching.
 pub struct Look<'p, 'a>(pub &'p mut TailProbe<'a>);
 
 impl Probe for Look<'_, '_> {
@@ -255,7 +255,7 @@ impl Probe for Look<'_, '_> {
 
     fn visit(&mut self, session: &mut Session<'_>, part: Part) -> bool {
         let mut parts = schedule::watched_parts(self.0.causes.can_watch(), part.length);
-        // Watched and not, not and watched: what drifts meets both alike, and a round has one change between them.
+        // Alternate order: drift affects both alike, and a round has one change between them.
         if part.round % 2 == 1 {
             parts.reverse();
         }

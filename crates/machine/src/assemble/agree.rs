@@ -1,7 +1,7 @@
-//! What files say of who shares something, made into sets that both sides agree on.
+//! Reconciles files that disagree about which cpus share something.
 //!
-//! Sharing is mutual: a set is right where all its cpus give the same one. Where they do not, the files of both sides vote, with every
-//! other source that says the same in other words, and whatever contradicts the result is named.
+//! Sharing is mutual: a set is right if all its cpus give the same one. If they do not, the files of both sides vote, together with every
+//! other source of the same fact. Files that contradict the result are named.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,35 +10,35 @@ use crate::{CpuSet, Gap};
 /// A set of cpus as one file gives it for one cpu.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Whose set it is.
+    /// The cpu that the file is about.
     pub cpu: u32,
-    /// The cpus that share something with it, itself among them.
+    /// Cpus that share something with it, including itself.
     pub cpus: CpuSet,
-    /// Where that stands.
+    /// Path of the file.
     pub file: String,
 }
 
-/// What came of readings.
+/// Result of reconciling readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// The set of each cpu that has one. Sets are equal or have no cpu in common, and each holds its own cpu.
+    /// The set of each cpu that has one. Sets are equal or disjoint, and each holds its own cpu.
     pub sets: BTreeMap<u32, CpuSet>,
-    /// The files that contradict the sets.
+    /// Files that contradict the sets.
     pub gap: Option<Gap>,
 }
 
-/// So many files are named in a gap.
+/// Maximum files named in a gap.
 const MOST_NAMED: usize = 8;
 
-/// So many cpus of contradicting readings are counted, and so many of different sets among them compared. Files of strangers may name
+/// Limits of the cpus counted in contradicting readings, and of those in different sets that are compared. Untrusted files may name
 /// thousands of cpus in each of thousands of sets.
 const MOST_COUNTED: usize = 4_000_000;
 const MOST_COMPARED: usize = 200_000;
 
-/// The sets of `what` ("thread siblings") of the online cpus.
+/// Returns the sets of `what` ("thread siblings") of the online cpus.
 ///
-/// `first` has at most one reading a cpu, from its best source, and is enough where all agree. `more` has those of all sources; `hints`
-/// are sets by other means, such as equal numbers, which vote but are not named.
+/// `first` has at most one reading per cpu, from its best source, and is enough if all agree. `more` has the readings of all sources.
+/// `hints` are sets by other means, such as equal numbers; they vote but are not named.
 pub fn agree(
     what: &str,
     online: &CpuSet,
@@ -63,9 +63,9 @@ pub fn agree(
 
 /// Readings, cut to the online cpus.
 struct Sorted {
-    /// Those that hold their own cpu, in the order of the cpus, the best source first.
+    /// Readings that hold their own cpu, in the order of the cpus, the best source first.
     sound: Vec<Reading>,
-    /// Those that do not, or that name no cpu at all.
+    /// Readings without their own cpu, or without any cpu.
     useless: Vec<Reading>,
 }
 
@@ -85,7 +85,7 @@ impl Sorted {
         Self { sound, useless }
     }
 
-    /// The set of each cpu by its best source.
+    /// Returns the set of each cpu by its best source.
     fn best(&self) -> BTreeMap<u32, &CpuSet> {
         let mut best = BTreeMap::new();
         for reading in &self.sound {
@@ -94,7 +94,7 @@ impl Sorted {
         best
     }
 
-    /// The cpus whose set is not that of all its cpus, or has a cpu without readings in common with another set.
+    /// Returns the cpus with a set that not all its cpus give, or that shares a cpu without readings with another set.
     fn contradicting(&self) -> CpuSet {
         let best = self.best();
         let mut silent: BTreeMap<u32, &CpuSet> = BTreeMap::new();
@@ -115,7 +115,7 @@ impl Sorted {
         best.into_iter().filter(|(_, set)| !fine[set]).map(|(cpu, _)| cpu).collect()
     }
 
-    /// All cpus that a contradiction is about.
+    /// Returns all cpus involved in a contradiction.
     fn open(&self) -> CpuSet {
         let best = self.best();
         let mut open: BTreeSet<u32> = self.contradicting().iter().collect();
@@ -129,7 +129,7 @@ impl Sorted {
         open.into_iter().collect()
     }
 
-    /// The sets of the cpus that are not open; those of which nothing is read have the set that the others put them in.
+    /// Returns the sets of the cpus that are not open. Cpus without a reading take the set that names them.
     fn settled(&self, open: &CpuSet) -> BTreeMap<u32, CpuSet> {
         let mut sets = BTreeMap::new();
         for (cpu, set) in self.best().into_iter().filter(|(cpu, _)| !open.contains(*cpu)) {
@@ -140,7 +140,7 @@ impl Sorted {
         sets
     }
 
-    /// Whether the votes of so many cpus with so many sets are worth it.
+    /// Returns true if the votes on `open` are within the limits.
     fn can_be_counted(&self, open: &CpuSet) -> bool {
         let sets = || self.sound.iter().filter(|reading| open.contains(reading.cpu)).map(|reading| &reading.cpus);
         let different: BTreeSet<&CpuSet> = sets().collect();
@@ -148,7 +148,7 @@ impl Sorted {
             && different.into_iter().map(CpuSet::len).sum::<usize>() <= MOST_COMPARED
     }
 
-    /// Which files contradict the sets.
+    /// Returns a gap that names the files contradicting the sets.
     fn gap(&self, what: &str, sets: &BTreeMap<u32, CpuSet>) -> Option<Gap> {
         let nothing = CpuSet::new();
         let of = |cpu: u32| sets.get(&cpu).unwrap_or(&nothing);
@@ -161,7 +161,7 @@ impl Sorted {
         (!doubts.is_empty()).then(|| Gap::new(what, format!("files contradict each other: {}", doubts.join("; "))))
     }
 
-    /// What a file says, and which file says otherwise.
+    /// Describes a file's set, and a file that says otherwise.
     fn doubt(&self, reading: &Reading, believed: &CpuSet) -> String {
         let Reading { cpu, cpus, file } = reading;
         if cpus.is_empty() {
@@ -182,9 +182,9 @@ impl Sorted {
 /// The votes of all sources on the open cpus.
 struct Vote<'a> {
     open: &'a CpuSet,
-    /// What is said of each open cpu.
+    /// Sets given for each open cpu.
     said: BTreeMap<u32, Vec<&'a CpuSet>>,
-    /// How many sets name each cpu.
+    /// Number of sets that name each cpu.
     named: BTreeMap<u32, u64>,
 }
 
@@ -204,8 +204,8 @@ impl<'a> Vote<'a> {
         Self { open, said, named }
     }
 
-    /// How far a set is said by its cpus and by nobody else: twice the pairs within it, and all pairs that it should have or that
-    /// reach over its border. The quotient is 1 where everybody agrees.
+    /// Returns the agreement on a set as a fraction: twice the votes within it, over all votes that it should have or that cross its
+    /// border. The quotient is 1 if all sources agree.
     fn score(&self, set: &CpuSet) -> (u64, u64) {
         let (mut within, mut from, mut voices) = (0, 0, 0);
         for said in set.iter().filter_map(|cpu| self.said.get(&cpu)).flatten() {
@@ -218,7 +218,7 @@ impl<'a> Vote<'a> {
         (2 * within, (from + to + missing).max(1))
     }
 
-    /// The sets with the best scores that have no cpu in common; of equal ones the larger, then the lower.
+    /// Returns the disjoint sets with the best scores; among equals the larger, then the lower.
     fn sets(&self) -> BTreeMap<u32, CpuSet> {
         let candidates: BTreeSet<&CpuSet> =
             self.said.values().flatten().copied().filter(|set| set.is_subset(self.open)).collect();

@@ -1,4 +1,4 @@
-//! Caches, the last-level cache domains, and which of them are larger because of stacked cache.
+//! Caches, last-level cache domains, and which of them have stacked cache.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,13 @@ use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts};
 use crate::machine::{Cache, Llc, Object};
 use crate::{CpuSet, Gap};
 
-/// The least size of an L3 with stacked cache, in bytes: 64 MiB. A Zen die has 32 MiB of its own; 96 MiB with the stack.
+/// Least size of an L3 with stacked cache, in bytes: 64 MiB. A Zen die has 32 MiB of its own, 96 MiB with the stack.
 const STACKED_LEAST_BYTES: u64 = 64 << 20;
 
-/// By how much it exceeds its smallest sibling at least, in bytes: 32 MiB. Unequal caches of 16 and 8 MiB (Strix Point,
-/// GB10) are not stacked cache.
+/// Least difference to its smallest sibling, in bytes: 32 MiB. Unequal caches of 16 and 8 MiB (Strix Point, GB10) are not stacked cache.
 const STACKED_EXCESS_BYTES: u64 = 32 << 20;
 
-/// The threads of a core share whatever it has, also where a file says that they do not, or nothing.
+/// Makes the threads of a core share all its caches, even if a file does not say so.
 pub fn share_in_cores(facts: &mut MachineFacts, cores: &[Object]) {
     let of: BTreeMap<u32, &CpuSet> =
         cores.iter().flat_map(|core| core.cpus.iter().map(|cpu| (cpu, &core.cpus))).collect();
@@ -26,7 +25,7 @@ pub fn share_in_cores(facts: &mut MachineFacts, cores: &[Object]) {
     }
 }
 
-/// Every cache once, by level, then kind, then lowest cpu.
+/// Returns every cache once, by level, then kind, then lowest cpu.
 pub fn caches(facts: &MachineFacts) -> Vec<Cache> {
     let mut sorts: Vec<(u8, CacheKind)> =
         facts.cpus.iter().flat_map(|cpu| &cpu.caches).map(|cache| (cache.level, cache.kind)).collect();
@@ -45,7 +44,7 @@ fn caches_of(facts: &MachineFacts, level: u8, kind: CacheKind) -> Vec<Cache> {
     sets.into_iter().filter(is_there).map(cache).collect()
 }
 
-/// The size that each cpu that has such a cache gives for it.
+/// Returns the reported size of the cache, by cpu.
 fn sizes<'a>(
     facts: &'a MachineFacts,
     cache: impl Fn(&'a CpuFacts) -> Option<&'a CacheFacts>,
@@ -53,8 +52,8 @@ fn sizes<'a>(
     facts.cpus.iter().filter_map(|cpu| Some((cpu.number, cache(cpu)?.size_bytes))).collect()
 }
 
-/// The last-level cache domains, in order of their lowest cpu. A cpu's is its cache of the highest level from 2 on; cpus
-/// without one form a domain of no known size with the others of their package that have none.
+/// Returns the last-level cache domains, in order of their lowest cpu. A cpu belongs to its cache of the highest level from 2 on. The cpus
+/// of a package without such a cache form a domain of unknown size.
 pub fn llcs(facts: &MachineFacts, packages: &[Object]) -> Vec<Llc> {
     let bare = bare_sets(facts, packages);
     let sizes = sizes(facts, last);
@@ -75,7 +74,7 @@ pub fn llcs(facts: &MachineFacts, packages: &[Object]) -> Vec<Llc> {
     llcs
 }
 
-/// What to say where cpus have no known last-level cache.
+/// Returns a gap if cpus have no known last-level cache.
 pub fn gap(llcs: &[Llc]) -> Option<Gap> {
     let unknown = llcs.iter().filter(|llc| llc.level.is_none()).fold(CpuSet::new(), |all, llc| all.union(&llc.cpus));
     let why = format!("no L2 or L3 is reported for cpus {unknown}; their package is used as llc");
@@ -92,8 +91,8 @@ fn bare_sets(facts: &MachineFacts, packages: &[Object]) -> Vec<CpuSet> {
     packages.iter().map(|package| package.cpus.intersection(&bare)).filter(|set| !set.is_empty()).collect()
 }
 
-/// V-Cache: an L3 of at least 64 MiB that exceeds the smallest L3 of the same package by at least 32 MiB. A machine of
-/// which every die has stacked cache (5800X3D, Milan-X) has none that is special, and so none is marked.
+/// Marks V-Cache: an L3 of at least 64 MiB that exceeds the smallest L3 of the same package by at least 32 MiB. If every die has stacked
+/// cache (5800X3D, Milan-X), none is special, so none is marked.
 fn mark_stacked(llcs: &mut [Llc], package: &CpuSet) {
     let in_package = |llc: &Llc| llc.level == Some(3) && llc.cpus.is_subset(package);
     let sizes = llcs.iter().filter(|llc| in_package(llc)).filter_map(|llc| llc.size_bytes);

@@ -1,4 +1,4 @@
-//! Clusters: the cores that share an L2, or that the kernel calls a cluster.
+//! Clusters: cores that share an L2, or that the kernel calls a cluster.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use crate::CpuSet;
 use crate::facts::{CacheKind, CpuFacts, MachineFacts};
 use crate::machine::{Llc, Object};
 
-/// The clusters, in order of their lowest cpu; every one is made of whole cores.
+/// Returns the clusters, in order of their lowest cpu; each consists of whole cores.
 pub fn clusters(facts: &MachineFacts, found_cores: &[Object], llcs: &[Llc]) -> Vec<Object> {
     let modules = cores::has_modules(&facts.processor);
     let core_of = Lookup::of(&facts.cpus, found_cores.iter().map(|core| &core.cpus));
@@ -27,8 +27,8 @@ pub fn clusters(facts: &MachineFacts, found_cores: &[Object], llcs: &[Llc]) -> V
     sets.into_iter().map(|cpus| Object { os_number: None, cpus }).collect()
 }
 
-/// What a cpu's cluster is by the first rule that names more than its core, inside its last-level cache: the Bulldozer
-/// module, the kernel's cluster (Intel modules, Arm clusters, Kunpeng), the cpus that share its L2.
+/// Returns a cpu's cluster: the Bulldozer module, the kernel's cluster (Intel modules, Arm clusters, Kunpeng), or the cpus that share its
+/// L2. The first of these counts that has more than its core and is within its last-level cache.
 fn members(cpu: &CpuFacts, modules: bool, inside: impl Fn(&&CpuSet) -> bool) -> Option<&CpuSet> {
     let module = cpu.thread_siblings.as_ref().filter(|_| modules);
     let holds_data = |kind: CacheKind| kind != CacheKind::Instruction;
@@ -36,7 +36,7 @@ fn members(cpu: &CpuFacts, modules: bool, inside: impl Fn(&&CpuSet) -> bool) -> 
     [module, cpu.cluster_cpus.as_ref(), second.map(|cache| &cache.shared_with)].into_iter().flatten().find(inside)
 }
 
-/// For each cpu, by its place in the list, the set that holds it.
+/// The set that holds each cpu, by the cpu's index in the list.
 struct Lookup<'a> {
     sets: Vec<&'a CpuSet>,
 }

@@ -1,4 +1,4 @@
-//! Cores: the cpus that are SMT siblings. The cores of a Bulldozer module are not.
+//! Cores: sets of SMT siblings. The two cores of a Bulldozer module are not siblings.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use crate::CpuSet;
 use crate::facts::{CpuFacts, MachineFacts};
 use crate::machine::{Object, Processor};
 
-/// A core by its numbers: package, die, core. Core numbers begin anew in each die or package.
+/// Numbers of a core: package, die, core. Core numbers begin anew in each die or package.
 type Numbers = (Option<i64>, Option<i64>, i64);
 
-/// Whether the processor is made of modules of two cores that the kernel calls thread siblings: AMD family 0x15
-/// (Bulldozer, Piledriver, Steamroller, Excavator).
+/// Returns true if the processor has modules of two cores that the kernel calls thread siblings: AMD family 0x15 (Bulldozer, Piledriver,
+/// Steamroller, Excavator).
 pub fn has_modules(processor: &Processor) -> bool {
     processor.vendor.as_deref() == Some("AuthenticAMD") && processor.family == Some(0x15)
 }
 
-/// The cores, in order of their lowest cpu.
+/// Returns the cores, in order of their lowest cpu.
 pub fn cores(facts: &MachineFacts) -> Vec<Object> {
     let modules = has_modules(&facts.processor);
     let numbered = numbered(&facts.cpus);
@@ -29,8 +29,8 @@ pub fn cores(facts: &MachineFacts) -> Vec<Object> {
         .collect()
 }
 
-/// The SMT siblings of a cpu: as listed, or those with its numbers where there is no list. In a module the list means
-/// the module, and only cpus of the same core number are siblings.
+/// Returns the SMT siblings of a cpu: as listed, or the cpus with equal numbers if there is no list. The list of a module means the module,
+/// so only cpus with the same core number are siblings.
 fn siblings(cpu: &CpuFacts, numbered: &BTreeMap<Numbers, CpuSet>, modules: bool) -> Option<CpuSet> {
     let same_numbers = numbers(cpu).and_then(|numbers| numbered.get(&numbers));
     match &cpu.thread_siblings {

@@ -1,4 +1,4 @@
-//! Divides the cpus of a machine into groups, whatever its source says of them: each cpu ends up in exactly one.
+//! Partitions the cpus of a machine into groups, whatever its source reports: each cpu ends up in exactly one.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ pub fn by_key<K: Ord>(cpus: &[CpuFacts], key: impl Fn(&CpuFacts) -> K) -> Vec<(K
     groups
 }
 
-/// Groups cpus by what each says it shares with: sharing is mutual, so a set that one cpu names joins all of them.
-/// Cpus that name nothing are groups of their own. In order of the lowest cpu.
+/// Groups cpus by the sets that they report to share with. Sharing is mutual, so a set named by one cpu joins all of its cpus. Cpus without
+/// a set are groups of their own. Groups are in order of their lowest cpu.
 pub fn by_sharing<'a>(cpus: &'a [CpuFacts], set: impl Fn(&'a CpuFacts) -> Option<&'a CpuSet>) -> Vec<CpuSet> {
     let mut forest = Forest::of(cpus);
     let mut previous = None;
     for (index, cpu) in cpus.iter().enumerate() {
         let Some(shared) = set(cpu) else { continue };
-        // Neighbours mostly name the same set; joining it once is enough when this cpu is in it.
+        // Neighbours mostly name the same set; joining it once is enough if this cpu is in it.
         if previous == Some(shared) && shared.contains(cpu.number) {
             continue;
         }
@@ -35,7 +35,7 @@ pub fn by_sharing<'a>(cpus: &'a [CpuFacts], set: impl Fn(&'a CpuFacts) -> Option
     forest.groups(cpus)
 }
 
-/// Union-find over the indices of a rising list of cpus.
+/// Union-find over the indices of an ascending list of cpus.
 struct Forest {
     parent: Vec<usize>,
     index_of: BTreeMap<u32, usize>,

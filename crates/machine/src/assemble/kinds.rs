@@ -1,21 +1,20 @@
-//! Kinds of core: performance, efficiency, low-power. What the kernel names comes first, then what it measures.
+//! Kinds of core: performance, efficiency, low-power. The kernel's names take precedence over its measures.
 
 use crate::CpuSet;
 use crate::facts::{CacheKind, CoreType, CpuFacts, MachineFacts};
 use crate::machine::{Kind, Object};
 
-/// By how much a group of cores must exceed the next one to be another kind: 20 %.
+/// Least relative gap between two kinds: 20 %.
 ///
-/// Cores of one kind differ by favoured-core steps: at most 5 % in the machines we know (9950X3D 196 to 186, i7-1370P 67
-/// to 64, GB10 1024 to 997). Different kinds differ by 31 % and more (Core Ultra 5 225H 72 to 55, GB10 997 to 731,
-/// Lakefield 43 to 28).
+/// Cores of one kind differ by favoured-core steps: at most 5 % on known machines (9950X3D 196 to 186, i7-1370P 67 to 64, GB10 1024 to
+/// 997). Different kinds differ by 31 % and more (Core Ultra 5 225H 72 to 55, GB10 997 to 731, Lakefield 43 to 28).
 const LEAST_GAP: f64 = 0.20;
 
-/// The classes from the best down; there are no more kinds than these.
+/// The classes, best first; there are no other kinds.
 const BEST_FIRST: [CoreType; 3] = [CoreType::Performance, CoreType::Efficiency, CoreType::LowPower];
 
-/// The kinds, best first; none where all cores are alike. The first source that tells cores apart is believed: the
-/// kernel's names, `cpu_capacity`, ACPI CPPC, and the highest frequency where the cores also differ in build.
+/// Returns the kinds, best first; empty if all cores are alike. The first source that distinguishes cores is used: the kernel's names,
+/// `cpu_capacity`, ACPI CPPC, or the highest frequency. The frequency counts only if the cores also differ in build.
 pub fn kinds(facts: &MachineFacts, cores: &[Object]) -> Vec<Kind> {
     let capacity = |cpu: &CpuFacts| cpu.capacity.map(u64::from);
     let performance = |cpu: &CpuFacts| cpu.highest_performance.map(u64::from);
@@ -44,7 +43,7 @@ fn named(facts: &MachineFacts) -> Option<Vec<Kind>> {
     (kinds.len() > 1).then_some(kinds)
 }
 
-/// Splits the cpus where a measure leaps; nothing where a cpu has no measure or none of them leaps.
+/// Splits the cpus at leaps of a measure; `None` if a cpu has no measure or there is no leap.
 fn measured(
     facts: &MachineFacts,
     measure: impl Fn(&CpuFacts) -> Option<u64>,
@@ -64,7 +63,7 @@ fn measured(
     (ranges.len() > 1).then(|| BEST_FIRST.into_iter().zip(ranges).map(kind).collect())
 }
 
-/// The ranges of values between the leaps, highest first; at most three, by the largest leaps.
+/// Returns the ranges of values between the leaps, highest first; at most three, by the largest leaps.
 fn ranges(mut values: Vec<u64>) -> Vec<(u64, u64)> {
     values.sort_unstable();
     values.dedup();
@@ -81,8 +80,8 @@ fn ranges(mut values: Vec<u64>) -> Vec<(u64, u64)> {
     ranges
 }
 
-/// Whether cores differ in threads, in the size of a private cache or in how many share their L2. Frequency alone makes
-/// no kind: servers let some cores turn faster by configuration.
+/// Returns true if cores differ in threads, in the size of a private cache, or in the number that share an L2. Frequency alone makes no
+/// kind: servers let some cores run faster by configuration.
 fn differ_in_build(facts: &MachineFacts, cores: &[Object]) -> bool {
     let threads = |cpu: u32| cores.iter().find(|core| core.cpus.contains(cpu)).map(|core| core.cpus.len());
     let build = |cpu: &CpuFacts| {

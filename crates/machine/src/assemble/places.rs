@@ -1,4 +1,4 @@
-//! Packages and what holds them, dies, and NUMA nodes.
+//! Packages and the levels around them, dies, and NUMA nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use crate::facts::{CpuFacts, MachineFacts, NodeFacts};
 use crate::machine::{Node, Object};
 use crate::{CpuSet, Gap};
 
-/// The packages, in order of their lowest cpu: by their numbers where these are unique and by the lists of their cpus where those are
-/// not, or where there are none (-1 on s390). Cpus without both are one package.
+/// Returns the packages, in order of their lowest cpu: by number if the numbers are unique. If they are not, or if there are none (-1 on
+/// s390), the lists of cpus decide. Cpus without both are one package.
 ///
-/// Lists that are no longer than cores are those of kernels that list the threads of a core as a package (POWER7), unless the numbers
-/// of cores show that there are several packages of one core each with the same number (Itanium).
+/// Lists no longer than cores are ignored: some kernels list the threads of a core as a package (POWER7). They count if core numbers show
+/// that several packages of one core each have the same number (Itanium).
 pub fn packages(facts: &MachineFacts, cores: &[Object]) -> Vec<Object> {
     let listed = Listed::of(facts, |cpu| cpu.package_cpus.as_ref());
     let beyond_cores = cores.iter().any(|core| core.cpus.iter().any(|cpu| listed.len_of(cpu) > core.cpus.len()));
@@ -21,8 +21,8 @@ pub fn packages(facts: &MachineFacts, cores: &[Object]) -> Vec<Object> {
     groups.into_iter().map(|((_, os_number), cpus)| Object { os_number, cpus }).collect()
 }
 
-/// The books, or drawers, in order of their lowest cpu: as the kernel lists them, each with the whole of the objects inside. None where
-/// nothing is listed.
+/// Returns the books, or drawers, in order of their lowest cpu: as the kernel lists them, each with the whole of the objects inside. Empty
+/// if no list exists.
 pub fn around(facts: &MachineFacts, inside: &[Object], list: impl Fn(&CpuFacts) -> Option<&CpuSet>) -> Vec<Object> {
     if facts.cpus.iter().all(|cpu| list(cpu).is_none()) {
         return Vec::new();
@@ -37,7 +37,7 @@ pub fn around(facts: &MachineFacts, inside: &[Object], list: impl Fn(&CpuFacts) 
     groups.into_iter().map(|cpus| Object { os_number: None, cpus }).collect()
 }
 
-/// Whether two cores have the same package, die and core number.
+/// Returns true if two cores have the same package, die and core number.
 fn several_have_the_same_numbers(facts: &MachineFacts, cores: &[Object]) -> bool {
     let firsts =
         cores.iter().filter_map(|core| facts.cpus.binary_search_by_key(&core.cpus.lowest()?, |cpu| cpu.number).ok());
@@ -46,8 +46,7 @@ fn several_have_the_same_numbers(facts: &MachineFacts, cores: &[Object]) -> bool
     !numbers.into_iter().all(|numbers| seen.insert(numbers))
 }
 
-/// The dies, in order of their lowest cpu: as the kernel lists them, by die number in the package where it does not, and
-/// the package where there is no die number either.
+/// Returns the dies, in order of their lowest cpu: as the kernel lists them, otherwise by die number in the package, otherwise the package.
 pub fn dies(facts: &MachineFacts, packages: &[Object]) -> Vec<Object> {
     let listed = Listed::of(facts, |cpu| cpu.die_cpus.as_ref());
     let package = |cpu: &CpuFacts| packages.iter().position(|package| package.cpus.contains(cpu.number));
@@ -57,7 +56,7 @@ pub fn dies(facts: &MachineFacts, packages: &[Object]) -> Vec<Object> {
     groups.into_iter().map(|(_, cpus)| Object { os_number: number(&cpus), cpus }).collect()
 }
 
-/// The groups that lists make, and which of them each cpu is in.
+/// Groups formed by the kernel's lists, and the group of each cpu.
 struct Listed {
     groups: Vec<CpuSet>,
     place: BTreeMap<u32, usize>,
@@ -83,7 +82,7 @@ impl Listed {
     }
 }
 
-/// The NUMA nodes, in order of their numbers; all cpus are one node where the source knows none.
+/// Returns the NUMA nodes, in order of their numbers; one node with all cpus if the source reports none.
 pub fn nodes(facts: &MachineFacts, online: &CpuSet) -> Vec<Node> {
     if facts.nodes.is_empty() {
         return vec![Node { number: 0, cpus: online.clone(), ..Node::default() }];
@@ -108,7 +107,7 @@ pub fn nodes(facts: &MachineFacts, online: &CpuSet) -> Vec<Node> {
         .collect()
 }
 
-/// The nodes of the allowed ones; nothing where the source does not tell or names none of them.
+/// Returns the allowed nodes that exist; `None` if the source does not say or names none of them.
 pub fn allowed_memory(allowed: Option<CpuSet>, nodes: &[Node], gaps: &mut Vec<Gap>) -> Option<CpuSet> {
     let allowed = allowed?;
     let known: CpuSet = nodes.iter().map(|node| node.number).collect();
@@ -119,8 +118,8 @@ pub fn allowed_memory(allowed: Option<CpuSet>, nodes: &[Node], gaps: &mut Vec<Ga
     Some(allowed.intersection(&known))
 }
 
-/// The online cpus of each node. A cpu that several nodes claim goes to the smallest of them: Linux has every cpu in one
-/// node, but a hand-made description may nest them.
+/// Returns the online cpus of each node. A cpu that several nodes claim goes to the smallest of them: Linux has every cpu in one node, but
+/// a hand-made description may nest them.
 fn innermost(given: &[&NodeFacts], online: &CpuSet) -> Vec<CpuSet> {
     let claimed: Vec<CpuSet> = given.iter().map(|node| node.cpus.intersection(online)).collect();
     let mut order: Vec<usize> = (0..given.len()).collect();
@@ -134,7 +133,7 @@ fn innermost(given: &[&NodeFacts], online: &CpuSet) -> Vec<CpuSet> {
     sets
 }
 
-/// What to say of nodes that are not known.
+/// Returns a gap for unknown nodes.
 pub fn node_gaps(facts: &MachineFacts, nodes: &[Node], online: &CpuSet) -> Option<Gap> {
     if online.is_empty() {
         return None;
@@ -149,7 +148,7 @@ pub fn node_gaps(facts: &MachineFacts, nodes: &[Node], online: &CpuSet) -> Optio
     (!missing.is_empty()).then(|| Gap::new("NUMA nodes", format!("the online cpus {missing} are in no node{by}")))
 }
 
-/// So many files are named.
+/// Maximum files named in a gap.
 const MOST_NAMED: usize = 8;
 
 #[cfg(test)]

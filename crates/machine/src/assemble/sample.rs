@@ -1,15 +1,15 @@
-//! Short ways to write facts in the tests of the rules.
+//! Short constructors of facts for tests.
 
 use crate::CpuSet;
 use crate::facts::{CacheFacts, CacheKind, CpuFacts, MachineFacts};
 use crate::machine::Processor;
 
-/// A set from a cpu list.
+/// Parses a cpu list.
 pub fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).expect("a cpu list")
 }
 
-/// A cpu of which nothing is known.
+/// A cpu with nothing known.
 pub fn cpu(number: u32) -> CpuFacts {
     CpuFacts { number, ..CpuFacts::default() }
 }
@@ -34,7 +34,7 @@ pub fn bulldozer() -> Processor {
     Processor { vendor: Some("AuthenticAMD".into()), family: Some(0x15), ..Processor::default() }
 }
 
-/// The cpu lists of sets, for comparison with literals.
+/// Formats sets as cpu lists, for comparison with literals.
 pub fn lists<'a>(sets: impl IntoIterator<Item = &'a CpuSet>) -> Vec<String> {
     sets.into_iter().map(CpuSet::to_string).collect()
 }

@@ -1,11 +1,10 @@
-//! Makes facts fit for the rules: one entry a cpu, sets cut to the online cpus, known errors of kernels mended.
+//! Prepares facts for the rules: one entry per cpu, sets cut to the online cpus, known kernel errors corrected.
 
 use super::cores;
 use crate::facts::{CacheKind, CpuFacts, MachineFacts};
 use crate::{CpuSet, Gap};
 
-/// The same facts with `cpus` rising and unique, all of them online, and every set of a cpu made of online cpus with the
-/// cpu itself among them.
+/// Returns the facts with `cpus` ascending, unique and online. Every set of a cpu is cut to online cpus and includes the cpu itself.
 pub fn tidied(mut facts: MachineFacts) -> MachineFacts {
     facts.cpus.sort_by_key(|cpu| cpu.number);
     facts.cpus.dedup_by_key(|cpu| cpu.number);
@@ -25,7 +24,7 @@ pub fn tidied(mut facts: MachineFacts) -> MachineFacts {
     facts
 }
 
-/// The online cpus of the allowed ones; all that are online where the source does not tell or names none of them.
+/// Returns the allowed cpus that are online; all online ones if the source does not say or names none of them.
 pub fn allowed(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap>) -> CpuSet {
     let Some(allowed) = allowed else { return online.clone() };
     if allowed.is_disjoint(online) && !online.is_empty() {
@@ -35,9 +34,9 @@ pub fn allowed(allowed: Option<CpuSet>, online: &CpuSet, gaps: &mut Vec<Gap>) ->
     allowed.intersection(online)
 }
 
-/// A set of more runs that lacks its own cpu is nonsense, and not worth a copy for each cpu.
+/// Maximum runs of a set that lacks its own cpu; with more it is nonsense, and not worth a copy for each cpu.
 const MOST_RUNS: usize = 64;
-/// So many sets are remembered with what is online of them: those of neighbours are the same.
+/// Number of sets remembered with their online cpus: neighbours have the same ones.
 const REMEMBERED: usize = 64;
 
 fn cut(cpu: &mut CpuFacts, online: &CpuSet, done: &mut Vec<(CpuSet, CpuSet)>) {
@@ -74,8 +73,8 @@ fn cut(cpu: &mut CpuFacts, online: &CpuSet, done: &mut Vec<(CpuSet, CpuSet)>) {
     }
 }
 
-/// The cores of a Bulldozer module share its L2 and its L1 instruction cache, but Linux before 3.2 says that each has
-/// its own (the cpuid leaf it went by tells of threads, which these cores are not).
+/// Corrects Bulldozer modules: their cores share the L2 and the L1 instruction cache, but Linux before 3.2 reports them as private. (The
+/// cpuid leaf it used counts threads, and these cores are not threads.)
 fn share_module_caches(cpu: &mut CpuFacts) {
     let Some(module) = &cpu.thread_siblings else { return };
     for cache in &mut cpu.caches {

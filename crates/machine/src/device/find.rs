@@ -1,30 +1,30 @@
-//! The device that a user means by a name, by its place on the bus, or by its number among the GPUs.
+//! Finds a device by its name, its bus address, or its number among the GPUs.
 
 use crate::Machine;
 use crate::facts::{Device, DeviceKind};
 use crate::suggested_command;
 
-/// Before the place on the bus.
+/// Prefix of a bus address.
 const BUS: &str = "pci:";
-/// Before the number of a GPU.
+/// Prefix of a GPU's number.
 const GPU: &str = "gpu:";
-/// So many devices are named.
+/// Maximum devices named in a hint.
 const MOST_NAMED: usize = 24;
 
-/// Why there is no such device, and what there is.
+/// Reason why no device was found, with the existing ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfound {
-    /// What is wrong, in words that follow the name and a colon.
+    /// The problem, in words that follow the name and a colon.
     pub what: String,
-    /// What to do next.
+    /// The next step.
     pub hint: String,
 }
 
-/// The device of a machine by what a user writes: "eth0", "nvme0n1", "pci:0000:41:00.0", "gpu:0". GPUs count in the order of their
-/// places on the bus; a management controller's graphics are none.
+/// Finds a device of a machine by the user's text: "eth0", "nvme0n1", "pci:0000:41:00.0", "gpu:0". GPUs count in the order of their bus
+/// addresses; a management controller's graphics do not count.
 ///
 /// # Errors
-/// [`Unfound`] where no device is called so, or several are, and where the machine has none.
+/// [`Unfound`] if no device or several have this name, or the machine has none.
 pub fn find<'a>(machine: &'a Machine, name: &str) -> Result<&'a Device, Unfound> {
     if machine.devices.is_empty() {
         return Err(Unfound {

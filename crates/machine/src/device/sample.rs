@@ -1,15 +1,15 @@
-//! Machines with devices for tests, each with what makes it hard.
+//! Machines with devices for tests, each with a difficulty.
 
 use crate::assemble::assemble;
 use crate::facts::{CpuFacts, Device, DeviceKind, MachineFacts, NodeFacts};
 use crate::{CpuSet, Machine};
 
-/// A set of a list.
+/// Parses a set.
 pub fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).expect("a cpu list")
 }
 
-/// A network card of which only its names are known.
+/// A network card with nothing known but its name.
 pub fn card(name: &str) -> Device {
     Device {
         kind: DeviceKind::Network,

@@ -1,60 +1,60 @@
-//! A device on the PCI bus that programs wait for: what a source says of it, and where that hangs.
+//! A PCI device that programs wait for, and its place in the machine.
 
 use serde::{Deserialize, Serialize};
 
 use crate::CpuSet;
 
-/// A network card, a disk, a graphics card or another accelerator. What is not known is absent.
+/// A network card, a disk, a graphics card or another accelerator. Unknown facts are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Device {
-    /// What it is.
+    /// Kind of device.
     pub kind: DeviceKind,
-    /// What the system calls it: "eth0", "mlx5_0", "nvme0", "nvme0n1", "card0"; empty where no driver has given it a name.
+    /// The system's names: "eth0", "mlx5_0", "nvme0", "nvme0n1", "card0"; empty if no driver has named it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// Where it is on the bus: "0000:41:00.0".
+    /// Address on the bus: "0000:41:00.0".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Its driver: "ixgbe".
+    /// Driver: "ixgbe".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// The number of its memory node, as the source says; absent where it says none (Linux: -1).
+    /// Number of its memory node; absent if the source reports none (Linux: -1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
-    /// The cpus that the source calls local to it. They may contradict the node.
+    /// Cpus that the source calls local to it. They may contradict the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_cpus: Option<CpuSet>,
-    /// How it is connected.
+    /// PCI Express connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
-    /// How many queues its driver has: for a network card those that receive.
+    /// Number of its driver's queues; for a network card, of its receive queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<u32>,
 }
 
-/// What a device is.
+/// Kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceKind {
     /// A network card.
     Network,
-    /// An InfiniBand adapter that is no network card too.
+    /// An InfiniBand adapter that is not also a network card.
     #[serde(rename = "infiniband")]
     InfiniBand,
     /// A disk, or a controller of disks.
     Storage,
-    /// A graphics card that computes.
+    /// A graphics card that can compute.
     Gpu,
-    /// Graphics that only show a console: those of a server's management controller, or of an emulator.
+    /// Graphics that only show a console: a server's management controller, or an emulator.
     Display,
-    /// What computes and is no graphics card.
+    /// A compute device other than a graphics card.
     Accelerator,
 }
 
 impl DeviceKind {
-    /// The word for it in a table.
+    /// Returns the word in a table.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Network => "network",
@@ -67,28 +67,28 @@ impl DeviceKind {
     }
 }
 
-/// A device's connection: PCI Express. Idle devices may run it at less than it can do.
+/// PCI Express connection of a device. Idle devices may run it below its maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Link {
-    /// Its speed when it was read, in GT/s a lane.
+    /// Speed when it was read, in GT/s per lane.
     pub speed_gt_s: Option<f64>,
-    /// Its width when it was read, in lanes.
+    /// Width when it was read, in lanes.
     pub lanes: Option<u32>,
-    /// The highest speed of the device, in GT/s a lane.
+    /// Highest speed of the device, in GT/s per lane.
     pub most_speed_gt_s: Option<f64>,
-    /// The largest width of the device, in lanes.
+    /// Largest width of the device, in lanes.
     pub most_lanes: Option<u32>,
 }
 
 impl Device {
-    /// What a user calls it: its first name, or where it is on the bus.
+    /// Returns the first name, or the address on the bus.
     pub fn title(&self) -> String {
         let address = || self.address.as_ref().map(|address| format!("pci:{address}"));
         self.names.first().cloned().or_else(address).unwrap_or_else(|| self.kind.word().to_owned())
     }
 
-    /// Whether the system calls it so.
+    /// Returns true if `name` is one of its names.
     pub fn is_named(&self, name: &str) -> bool {
         self.names.iter().any(|own| own == name)
     }

@@ -1,12 +1,11 @@
-//! Random expressions of the placement language, for properties that must hold for all of them.
+//! Random expressions of the placement language, for property tests.
 
 use crate::random::Random;
 use crate::{CpuSet, Level, Machine};
 
 const NAMES: [&str; 6] = ["all", "online", "one-per-core", "with-memory", "core:even", "core:all.cpu:0"];
 
-/// A random expression that names what a machine has, of at most `depth` operators inside each other. It may still be no
-/// cpu, as `0 & (1)` is.
+/// Generates an expression of at most `depth` nested operators over a machine's objects. It may still be empty, as `0 & (1)` is.
 pub fn expression(random: &mut Random, machine: &Machine, depth: u32) -> String {
     match random.below(if depth == 0 { 6 } else { 10 }) {
         0 => cpu(random, machine).to_string(),
@@ -35,7 +34,7 @@ fn cpu(random: &mut Random, machine: &Machine) -> u32 {
     cpus[random.below(cpus.len())]
 }
 
-/// A range, or two cpus where there is a hole between them.
+/// Generates a range, or two cpus if there is a hole between them.
 fn range(random: &mut Random, machine: &Machine) -> String {
     let (a, b) = (cpu(random, machine), cpu(random, machine));
     let (low, high) = (a.min(b), a.max(b));

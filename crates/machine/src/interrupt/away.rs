@@ -1,35 +1,34 @@
-//! Which interrupts are moved, and where to, so that none is handled on some cpus.
+//! Plans to keep interrupts away from some cpus.
 
 use serde::{Deserialize, Serialize};
 
 use super::device::{DeviceInterrupt, Mobility};
 use crate::{CpuSet, Machine};
 
-/// What keeping interrupts away from some cpus takes.
+/// Plan to keep interrupts away from some cpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Those that are to be moved, in order of their numbers.
+    /// Interrupts to be moved, in order of their numbers.
     pub moves: Vec<Move>,
-    /// Those that were sent elsewhere before, and have not gone yet, in order of their numbers; from and to are the same.
+    /// Interrupts moved earlier that have not left yet, in order of their numbers; from and to are the same.
     pub waiting: Vec<Move>,
-    /// Those that are handled there and cannot be moved, in order of their numbers. Interrupts of which every cpu has its
-    /// own are none of them.
+    /// Interrupts handled there that cannot be moved, in order of their numbers. Per-cpu interrupts are not listed.
     pub staying: Vec<Staying>,
 }
 
-/// Other cpus for an interrupt.
+/// Move of an interrupt to other cpus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Move {
     /// The interrupt's number.
     pub number: u32,
-    /// Its handlers.
+    /// Names of its handlers.
     pub name: String,
-    /// The cpus that may handle it now.
+    /// Cpus that may handle it now.
     pub from: CpuSet,
-    /// The cpus that may from then on; never empty, and at least one is online.
+    /// Cpus that may handle it afterwards; never empty, and at least one is online.
     pub to: CpuSet,
-    /// Why it gets cpus that it did not have, or loses more than was asked for; absent where it just loses those.
+    /// Reason for added cpus, or for losing more than requested; absent if it only loses the requested cpus.
     pub reason: Option<String>,
 }
 
@@ -38,7 +37,7 @@ impl Move {
         Self { number: interrupt.number, name: interrupt.name(), from: from.clone(), to, reason }
     }
 
-    /// Whether the interrupt gets other cpus.
+    /// Returns true if the interrupt gets other cpus.
     pub fn is_change(&self) -> bool {
         self.from != self.to
     }
@@ -50,28 +49,28 @@ impl Move {
 pub struct Staying {
     /// The interrupt's number.
     pub number: u32,
-    /// Its handlers.
+    /// Names of its handlers.
     pub name: String,
-    /// The cpus that handle it.
+    /// Cpus that handle it.
     pub cpus: CpuSet,
-    /// Why it cannot be moved.
+    /// Reason why it cannot be moved.
     pub mobility: Mobility,
 }
 
-/// No online cpu would be left to handle interrupts, but perhaps those that the kernel was told to isolate.
+/// No online cpu would be left to handle interrupts, except perhaps isolated ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("covers every online cpu{}", if *isolated { " that is not isolated" } else { "" })]
 pub struct NoCpuLeft {
-    /// Whether isolated ones would.
+    /// True if isolated cpus would be left.
     pub isolated: bool,
 }
 
-/// Plans to keep interrupts away from some cpus: each keeps those of its cpus that are not among them, without isolated ones
-/// (isolcpus=, nohz_full=), which the kernel might choose as well as any other, unless it has no others. One that would have
-/// no online cpu left gets those of its device's node, if there are any, else all; never isolated ones.
+/// Plans to keep interrupts away from some cpus. Each keeps its other cpus without isolated ones (isolcpus=, nohz_full=), which the kernel
+/// might choose as well as any other. It keeps isolated ones only if it has no others. An interrupt without an online cpu left gets the
+/// remaining cpus of its device's node, or else all remaining cpus, never isolated ones.
 ///
 /// # Errors
-/// [`NoCpuLeft`] where every online cpu that is not isolated is among them.
+/// [`NoCpuLeft`] if `away` covers every online cpu that is not isolated.
 pub fn plan(interrupts: &[DeviceInterrupt], away: &CpuSet, machine: &Machine) -> Result<Plan, NoCpuLeft> {
     let places = Places::new(away, machine)?;
     let mut plan = Plan::default();
@@ -93,11 +92,11 @@ pub fn plan(interrupts: &[DeviceInterrupt], away: &CpuSet, machine: &Machine) ->
     Ok(plan)
 }
 
-/// Where interrupts may go.
+/// Cpus to which interrupts may go.
 struct Places<'a> {
     away: &'a CpuSet,
     machine: &'a Machine,
-    /// Online cpus that are not to be kept free, without those that the kernel was told to isolate.
+    /// Online cpus outside `away`, without isolated ones.
     others: CpuSet,
 }
 
@@ -118,7 +117,7 @@ impl<'a> Places<'a> {
             let reason = (common != kept).then(|| "isolated cpus are left out".to_owned());
             (common, reason)
         } else if !kept.is_disjoint(&self.machine.online) {
-            // Whoever allowed isolated cpus alone meant them.
+            // If only isolated cpus were allowed, that was meant.
             (kept, None)
         } else {
             self.instead(interrupt, &kept)
@@ -126,7 +125,7 @@ impl<'a> Places<'a> {
         Move::new(interrupt, allowed, to, reason)
     }
 
-    /// The cpus for an interrupt that has no online cpu left, and why these.
+    /// Chooses cpus for an interrupt without an online cpu left, with the reason.
     fn instead(&self, interrupt: &DeviceInterrupt, kept: &CpuSet) -> (CpuSet, Option<String>) {
         let lost = if kept.is_empty() { "it had no other cpu" } else { "its other cpus are offline" };
         let number = interrupt.node.filter(|_| self.machine.nodes.len() > 1);
@@ -149,7 +148,7 @@ impl<'a> Places<'a> {
 pub(crate) mod sample {
     use super::*;
 
-    /// The cpus of a kernel list.
+    /// Parses a kernel list.
     pub fn set(list: &str) -> CpuSet {
         CpuSet::parse_list(list).expect("a list in a test is right")
     }

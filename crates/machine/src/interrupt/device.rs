@@ -1,65 +1,65 @@
-//! The interrupt of a device: who raises it, on which cpus it is handled, and whether it can be moved.
+//! Interrupts of devices: the source, the cpus that handle them, and whether they can be moved.
 
 use serde::{Deserialize, Serialize};
 
 use crate::CpuSet;
 
-/// An interrupt that a driver handles, as the kernel reports it. What is not reported is absent.
+/// An interrupt that a driver handles, as the kernel reports it. Unreported facts are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceInterrupt {
-    /// The kernel's number of it.
+    /// The kernel's number.
     pub number: u32,
-    /// What its handlers are called, in most cases by device and queue: "nvme0q3", "eth0-TxRx-1".
+    /// Names of its handlers, mostly by device and queue: "nvme0q3", "eth0-TxRx-1".
     pub handlers: Vec<String>,
-    /// The driver of the PCI device that raises it: "nvme".
+    /// Driver of the PCI device that raises it: "nvme".
     pub driver: Option<String>,
-    /// The PCI device that raises it: "0000:01:00.0".
+    /// PCI device that raises it: "0000:01:00.0".
     pub device: Option<String>,
-    /// What the kernel calls its controller: "IO-APIC", "PCI-MSIX-0000:01:00.0", "GICv3".
+    /// The kernel's name of its controller: "IO-APIC", "PCI-MSIX-0000:01:00.0", "GICv3".
     pub chip: Option<String>,
-    /// Its number at the controller.
+    /// Number at the controller.
     pub hardware_number: Option<u64>,
-    /// How it is raised: "edge" or "level".
+    /// Trigger: "edge" or "level".
     pub trigger: Option<String>,
-    /// The cpus that may handle it.
+    /// Cpus that may handle it.
     pub allowed: Option<CpuSet>,
-    /// The cpus that do handle it: those of the allowed ones that the kernel has chosen.
+    /// Cpus that the kernel has chosen from the allowed ones.
     pub effective: Option<CpuSet>,
-    /// The cpus that its driver wishes for.
+    /// Cpus that its driver wishes for.
     pub hint: Option<CpuSet>,
-    /// The memory node of its device.
+    /// Memory node of its device.
     pub node: Option<u32>,
-    /// Whether it wakes the machine from suspend.
+    /// True if it wakes the machine from suspend.
     pub wakes: Option<bool>,
-    /// Whether it can be moved to other cpus.
+    /// Mobility.
     pub mobility: Mobility,
-    /// How often it struck, by cpu; cpus that it never struck are left out.
+    /// Counts by cpu; cpus with a zero count are left out.
     pub counts: Vec<CpuCount>,
 }
 
-/// How often an interrupt struck a cpu.
+/// Interrupts counted on a cpu.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuCount {
     /// The cpu.
     pub cpu: u32,
-    /// How often since the machine was started.
+    /// Count since boot.
     pub since_boot: u64,
-    /// How often in a second, while it was counted; absent where it was not.
+    /// Rate per second; absent if it was not measured.
     pub per_second: Option<f64>,
 }
 
-/// Whether an interrupt can be moved to other cpus.
+/// Mobility of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mobility {
-    /// Nothing known prevents a move; not every kernel reports which interrupts it refuses to move.
+    /// No known obstacle to a move; not every kernel reports which interrupts it refuses to move.
     Movable,
-    /// The kernel has spread the queues of its device over the cpus, and places them alone (IRQD_AFFINITY_MANAGED).
+    /// The kernel alone places the queues of the device (IRQD_AFFINITY_MANAGED).
     Managed,
-    /// Each cpu has one of its own, such as Arm's timer.
+    /// Each cpu has its own, such as Arm's timer.
     PerCpu,
     /// Its controller or its driver does not allow a move.
     Fixed,
@@ -68,7 +68,7 @@ pub enum Mobility {
 }
 
 impl Mobility {
-    /// The word for it in a table.
+    /// Returns the word in a table.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Movable => "movable",
@@ -79,7 +79,7 @@ impl Mobility {
         }
     }
 
-    /// What it means, in words that follow the word and a colon.
+    /// Returns the meaning, in words that follow the word and a colon.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Movable => "it can be moved to other cpus",
@@ -92,37 +92,37 @@ impl Mobility {
 }
 
 impl DeviceInterrupt {
-    /// Its handlers in one text: "eth0-TxRx-1", "i801_smbus, ehci_hcd:usb1".
+    /// Joins its handlers: "eth0-TxRx-1", "i801_smbus, ehci_hcd:usb1".
     pub fn name(&self) -> String {
         self.handlers.join(", ")
     }
 
-    /// The cpus that handle it now; those that may, where the kernel does not tell more.
+    /// Returns the cpus that handle it now, or the allowed ones if the kernel reports no more.
     pub fn cpus(&self) -> Option<&CpuSet> {
         self.effective.as_ref().or(self.allowed.as_ref())
     }
 
-    /// Whether it is handled on one of these cpus, or may be from now on.
+    /// Returns true if it is or may be handled on one of these cpus.
     pub fn concerns(&self, cpus: &CpuSet) -> bool {
         let touches = |own: &Option<CpuSet>| own.as_ref().is_some_and(|own| !own.is_disjoint(cpus));
         match self.mobility {
             Mobility::Movable => touches(&self.effective) || touches(&self.allowed),
-            // What is allowed does not matter where nobody can choose from it.
+            // The allowed cpus do not matter if the interrupt cannot be moved.
             _ => self.cpus().is_some_and(|own| !own.is_disjoint(cpus)),
         }
     }
 
-    /// How often it struck since the machine was started, on all cpus.
+    /// Returns the count since boot, on all cpus.
     pub fn total(&self) -> u64 {
         self.counts.iter().map(|count| count.since_boot).sum()
     }
 
-    /// How often it strikes in a second, on all cpus; absent where it was not counted, and zero where it never struck.
+    /// Returns the rate per second on all cpus; `None` if it was not measured.
     pub fn per_second(&self) -> Option<f64> {
         self.counts.iter().map(|count| count.per_second).sum::<Option<f64>>()
     }
 
-    /// Sets the rates from counts of some time later. A counter that ran backwards struck not at all.
+    /// Sets the rates from later counts. A counter that ran backwards gives zero.
     pub fn counted_again(&mut self, later: &[CpuCount], elapsed_s: f64) {
         let before = |cpu: u32| self.counts.iter().find(|count| count.cpu == cpu).map_or(0, |count| count.since_boot);
         let rate = |now: &CpuCount| now.since_boot.saturating_sub(before(now.cpu)) as f64 / elapsed_s;

@@ -1,19 +1,19 @@
-//! Which interrupts of a device are moved, so that they are handled near it.
+//! Plans to move a device's interrupts to cpus near it.
 
 use super::away::{Move, Plan, Staying};
 use super::device::{DeviceInterrupt, Mobility};
 use crate::{CpuSet, Machine};
 
-/// No interrupt can be moved near a device: none of these cpus is online, or all are isolated.
+/// No interrupt can be moved near a device: none of the near cpus is online, or all are isolated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no cpu near it is online and not isolated")]
 pub struct NoCpuNear;
 
-/// Plans to handle a device's interrupts on the cpus near it. One that goes only to such cpus stays as it is, however few they are;
-/// each of the others keeps what it has of them, or gets them all. None gets isolated cpus.
+/// Plans to handle a device's interrupts on the cpus near it. An interrupt that goes only to near cpus stays as it is, however few they
+/// are. Each of the others keeps the near ones of its cpus, or gets all near cpus if it has none. Isolated cpus are never assigned.
 ///
 /// # Errors
-/// [`NoCpuNear`] where no cpu is near that interrupts may be given.
+/// [`NoCpuNear`] if no near cpu may handle interrupts.
 pub fn plan(interrupts: &[&DeviceInterrupt], near: &CpuSet, machine: &Machine) -> Result<Plan, NoCpuNear> {
     let target = near.intersection(&machine.online).difference(&machine.isolated).difference(&machine.nohz_full);
     if target.is_empty() {

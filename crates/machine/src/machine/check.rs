@@ -1,18 +1,21 @@
-//! Checks on a machine that comes from a file. What is assembled from an operating system's files passes them.
+//! Checks on a machine from a file. A machine assembled from an operating system's files passes them.
 
 use crate::{CpuSet, Level, Machine};
 
-/// Most cpus of a machine: Linux counts no more.
+/// Maximum cpus of a machine: Linux supports no more.
 const MOST_CPUS: usize = 8192;
-/// Most memory nodes of a machine: Linux counts no more.
+/// Maximum memory nodes of a machine: Linux supports no more.
 const MOST_NODES: usize = 1024;
-/// Most caches that a cpu is in: two on the first level, one on each of the others, and as many again.
+/// Maximum caches of a cpu: two on the first level, one on each of the others, and as many again.
 const MOST_CACHES_OF_A_CPU: usize = 10;
-/// Most devices of a machine, and most costs of its memory.
+/// Maximum devices of a machine, and maximum costs of its memory.
 const MOST_OTHERS: usize = 1 << 14;
 
 impl Machine {
-    /// Says what is wrong with a machine that comes from a file.
+    /// Checks a machine from a file.
+    ///
+    /// # Errors
+    /// The first inconsistency, in words.
     pub fn check(&self) -> Result<(), String> {
         self.check_counts()?;
         self.check_cpus()?;
@@ -54,7 +57,7 @@ impl Machine {
 
     /// Checks that each online cpu is in exactly one object of a level.
     fn check_level(&self, level: Level) -> Result<(), String> {
-        // A level is looked up cpu by cpu only if its objects are no more than cpus.
+        // The single cpus are objects of their own by definition.
         let objects = if level == Level::Cpu { Vec::new() } else { self.objects(level) };
         if objects.iter().any(CpuSet::is_empty) {
             return Err("its machine has objects without cpus".to_owned());
@@ -68,7 +71,7 @@ impl Machine {
         }
     }
 
-    /// Checks that no cpu is in two of some sets, and all are online.
+    /// Checks that the sets are disjoint and online.
     fn parts<'a>(&self, sets: impl Iterator<Item = &'a CpuSet>, name: &str) -> Result<(), String> {
         let mut cpus: Vec<u32> = Vec::new();
         for set in sets {

@@ -1,18 +1,18 @@
-//! The machines that the program holds: those of the folder `machines/`, found by their names.
+//! Built-in machines: the files of the folder `machines/`, found by their names.
 
 use super::{MachineFile, MachineFileError, parse};
 
-/// A machine file that the program holds.
+/// A built-in machine file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// The file's name without `.toml`: "threadripper-2990wx".
+    /// File name without `.toml`: "threadripper-2990wx".
     pub name: &'static str,
-    /// The file's text.
+    /// Contents of the file.
     pub text: &'static str,
 }
 
 impl BuiltIn {
-    /// The machine that the file describes.
+    /// Reads the file.
     ///
     /// # Errors
     /// None for the files of a released program: its tests read them all.
@@ -27,7 +27,7 @@ macro_rules! built_in {
     };
 }
 
-/// All of them, in order of their names.
+/// All built-in machines, in order of their names.
 pub const BUILT_IN: [BuiltIn; 9] = built_in! {
     "core2-quad-q6600"
     "fx-8150"
@@ -40,16 +40,16 @@ pub const BUILT_IN: [BuiltIn; 9] = built_in! {
     "threadripper-3960x"
 };
 
-/// What a name stands for.
+/// Result of a search by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A machine of exactly this name.
     Exactly(BuiltIn),
-    /// The only machine whose name has this part.
+    /// The only machine with this part in its name.
     ByPart(BuiltIn),
-    /// Several have this part.
+    /// Several machines with this part in their names.
     Several(Vec<BuiltIn>),
-    /// None has.
+    /// No match.
     Nothing,
 }
 
@@ -68,7 +68,7 @@ pub fn find(name: &str) -> Found {
     }
 }
 
-/// The letters and digits of a name.
+/// Returns the letters and digits of a name in lower case.
 fn letters(name: &str) -> String {
     name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -1,4 +1,4 @@
-//! What a machine file must hold to: each cpu in one object of each level, each object in one of the level around it.
+//! Checks of a machine file: each cpu is in one object of each level, each object in one of the level around it.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use super::document::Document;
 use super::objects::{LARGEST_CPU, Objects};
 use crate::CpuSet;
 
-/// Something wrong in a part of the text, before the part's line is looked up.
+/// A mistake in a part of the text, before its line is looked up.
 #[derive(Debug)]
 pub struct Problem {
     pub span: Range<usize>,
     pub what: String,
 }
 
-/// Checks all that does not need the machine put together.
+/// Runs the checks that do not need the assembled machine.
 pub fn check(document: &Document) -> Result<(), Problem> {
     let cpus = document.cpus.get_ref();
     let problem = |what: String| Problem { span: document.cpus.span(), what };
@@ -33,7 +33,7 @@ pub fn check(document: &Document) -> Result<(), Problem> {
     nesting(document)
 }
 
-/// The levels that the file names, innermost first.
+/// Returns the levels that the file names, innermost first.
 fn levels(document: &Document) -> Vec<(&'static str, &Spanned<Objects>)> {
     let levels = [
         ("core", &document.cores),
@@ -44,7 +44,7 @@ fn levels(document: &Document) -> Vec<(&'static str, &Spanned<Objects>)> {
     levels.into_iter().filter_map(|(level, objects)| Some((level, objects.as_ref()?))).collect()
 }
 
-/// Sets of cpus name only cpus of the machine, and some are online.
+/// Checks that sets name only cpus of the machine, and that at least one is online.
 fn sets(document: &Document) -> Result<(), Problem> {
     let cpus = document.cpus.get_ref();
     let named = [&document.offline, &document.isolated, &document.nohz_full, &document.allowed];
@@ -62,7 +62,7 @@ fn sets(document: &Document) -> Result<(), Problem> {
     }
 }
 
-/// Whether a set names only cpus of the machine.
+/// Checks that a set names only cpus of the machine.
 pub fn known(set: &CpuSet, cpus: &CpuSet, span: Range<usize>) -> Result<(), Problem> {
     let unknown = set.difference(cpus);
     if unknown.is_empty() {
@@ -71,7 +71,7 @@ pub fn known(set: &CpuSet, cpus: &CpuSet, span: Range<usize>) -> Result<(), Prob
     Err(Problem { span, what: format!("{unknown} is not among the cpus of this machine ({cpus})") })
 }
 
-/// Whether objects have no cpu in common and are made of cpus of the machine; gives the cpus of all.
+/// Checks that objects are disjoint and made of the machine's cpus; returns their union.
 pub fn disjoint<'a>(
     level: &str,
     objects: impl Iterator<Item = &'a CpuSet>,
@@ -89,7 +89,7 @@ pub fn disjoint<'a>(
     Ok(all)
 }
 
-/// Whether each cpu is in exactly one of the objects.
+/// Checks that each cpu is in exactly one of the objects.
 pub fn partition<'a>(
     level: &str,
     objects: impl Iterator<Item = &'a CpuSet>,
@@ -103,7 +103,7 @@ pub fn partition<'a>(
     Err(Problem { span, what: format!("{missing} is in no {level}; each cpu must be in exactly one") })
 }
 
-/// Objects are inside one object of the next level outwards that the file names.
+/// Checks that objects are inside one object of the next level outwards that the file names.
 fn nesting(document: &Document) -> Result<(), Problem> {
     let levels = levels(document);
     for pair in levels.windows(2) {

@@ -1,4 +1,4 @@
-//! The cpus of a machine file: where each is, which caches it has, how fast it is.
+//! The cpus of a machine file: their places, caches and frequencies.
 
 use toml::Spanned;
 
@@ -8,12 +8,12 @@ use super::objects::Objects;
 use crate::CpuSet;
 use crate::facts::{CacheFacts, CpuFacts};
 
-/// The objects of a level, or what stands in where the file does not name them.
+/// Returns the objects of a level, or the default if the file does not name them.
 fn objects(named: &Option<Spanned<Objects>>, otherwise: impl FnOnce() -> Vec<CpuSet>) -> Vec<CpuSet> {
     named.as_ref().map_or_else(otherwise, |objects| objects.get_ref().sets().cloned().collect())
 }
 
-/// The objects of the levels, which name every cpu.
+/// Objects of the levels that name every cpu.
 struct Levels {
     packages: Vec<CpuSet>,
     dies: Vec<CpuSet>,
@@ -29,7 +29,7 @@ impl Levels {
     }
 }
 
-/// The cpus that are online, with their places, caches and frequencies.
+/// Returns the online cpus with their places, caches and frequencies.
 pub fn cpus(document: &Document, online: &CpuSet) -> Result<Vec<CpuFacts>, Problem> {
     let levels = Levels::of(document);
     let mut cpus = Cpus::new(document.cpus.get_ref());
@@ -54,7 +54,7 @@ pub fn cpus(document: &Document, online: &CpuSet) -> Result<Vec<CpuFacts>, Probl
     Ok(cpus.found.into_iter().flatten().filter(|cpu| online.contains(cpu.number)).collect())
 }
 
-/// Gives the cpus that an entry names their caches.
+/// Adds an entry's caches to its cpus.
 fn add_caches(
     document: &Document,
     entry: &Spanned<CacheEntry>,
@@ -73,7 +73,7 @@ fn add_caches(
     Ok(())
 }
 
-/// The facts of each cpu, found by its number.
+/// Facts of each cpu, by its number.
 struct Cpus {
     found: Vec<Option<CpuFacts>>,
 }
@@ -85,7 +85,7 @@ impl Cpus {
         Self { found: (0..=last).map(of).collect() }
     }
 
-    /// Tells each cpu of each object something: the cpu's facts, the object's place and the object.
+    /// Calls the closure for each cpu of each object with the cpu's facts, the object's index, and the object.
     fn each(&mut self, objects: &[CpuSet], mut tell: impl FnMut(&mut CpuFacts, usize, &CpuSet)) {
         for (at, object) in objects.iter().enumerate() {
             for cpu in object.iter() {
@@ -96,7 +96,7 @@ impl Cpus {
         }
     }
 
-    /// Whether cpus may share a cache of an entry: they are whole cores, and none has a cache of this name.
+    /// Checks that cpus may share a cache of an entry: they are whole cores, and none has a cache of this name.
     fn may_share(&self, set: &CpuSet, entry: &CacheEntry) -> Result<(), String> {
         let named = |cache: &CacheFacts| (cache.level, cache.kind) == (entry.cache.level, entry.cache.kind);
         for facts in set.iter().filter_map(|cpu| self.found.get(cpu as usize)?.as_ref()) {
@@ -111,7 +111,7 @@ impl Cpus {
     }
 }
 
-/// The number of each die in its package.
+/// Numbers each die within its package.
 fn numbers_within(dies: &[CpuSet], packages: &[CpuSet]) -> Vec<i64> {
     let mut numbers = vec![0; dies.len()];
     for package in packages {
@@ -121,7 +121,7 @@ fn numbers_within(dies: &[CpuSet], packages: &[CpuSet]) -> Vec<i64> {
     numbers
 }
 
-/// The sets of cpus that have a cache of an entry each.
+/// Returns the sets of cpus that share a cache of an entry.
 fn cache_sets(document: &Document, entry: &Spanned<CacheEntry>, levels: &Levels) -> Result<Vec<CpuSet>, Problem> {
     let problem = |what: &str| Problem { span: entry.span(), what: what.to_owned() };
     let sets = match (&entry.get_ref().cpus, entry.get_ref().per) {

@@ -1,4 +1,4 @@
-//! A machine file as it is written: the keys that TOML may hold.
+//! Structure of a machine file: the keys of its TOML.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -8,59 +8,59 @@ use super::objects::Objects;
 use crate::CpuSet;
 use crate::facts::DeviceKind;
 
-/// The whole file. Cpus that are offline are named in the levels like all others.
+/// The whole file. Levels name offline cpus like all others.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Document {
-    /// The name that the processor gives itself.
+    /// Model name of the processor.
     pub name: String,
-    /// What the machine is known for, in one sentence.
+    /// Summary of the machine in one sentence.
     pub about: Option<String>,
-    /// How cpus are numbered, and by which system.
+    /// Numbering of the cpus, and the system that numbers them so.
     pub numbering: Option<String>,
-    /// Where each fact is from.
+    /// Source of each fact.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// What may be different on a real one.
+    /// Facts that may differ on a real machine.
     #[serde(default)]
     pub uncertain: Vec<String>,
 
-    /// "AuthenticAMD", "GenuineIntel", "ARM".
+    /// Vendor: "AuthenticAMD", "GenuineIntel", "ARM".
     pub vendor: Option<String>,
-    /// The x86 family, extended family added.
+    /// The x86 family including the extended family.
     pub family: Option<u32>,
-    /// The x86 model, extended model added.
+    /// The x86 model including the extended model.
     pub model: Option<u32>,
     /// The x86 stepping.
     pub stepping: Option<u32>,
-    /// "x86_64", "aarch64".
+    /// Architecture: "x86_64", "aarch64".
     pub architecture: Option<String>,
 
     /// Cpus that are plugged in.
     pub cpus: Spanned<CpuSet>,
-    /// Cpus the kernel could ever have, where that is more.
+    /// Cpus that the kernel could ever have, if more.
     pub possible: Option<Spanned<CpuSet>>,
-    /// Those of the cpus that are switched off.
+    /// Cpus that are switched off.
     pub offline: Option<Spanned<CpuSet>>,
-    /// Those out of the scheduler's balancing.
+    /// Cpus out of the scheduler's balancing.
     pub isolated: Option<Spanned<CpuSet>>,
-    /// Those without a tick.
+    /// Cpus without a tick.
     pub nohz_full: Option<Spanned<CpuSet>>,
-    /// Those a process may use.
+    /// Cpus that a process may use.
     pub allowed: Option<Spanned<CpuSet>>,
 
-    /// One package where it is missing.
+    /// Packages; by default one.
     pub packages: Option<Spanned<Objects>>,
-    /// The packages where it is missing.
+    /// Dies; by default the packages.
     pub dies: Option<Spanned<Objects>>,
-    /// Cores that share an L2 where it is missing.
+    /// Clusters; by default cores that share an L2.
     pub clusters: Option<Spanned<Objects>>,
-    /// Each cpu a core where it is missing.
+    /// Cores; by default each cpu.
     pub cores: Option<Spanned<Objects>>,
     /// Caches.
     #[serde(default)]
     pub caches: Vec<Spanned<CacheEntry>>,
-    /// One node where there is none.
+    /// NUMA nodes; by default one.
     #[serde(default)]
     pub nodes: Vec<Spanned<NodeEntry>>,
     /// Distances between nodes.
@@ -70,7 +70,7 @@ pub struct Document {
     /// Frequencies.
     #[serde(default)]
     pub frequencies: Vec<Spanned<FrequencyEntry>>,
-    /// Network cards, disks, graphics cards and the like.
+    /// Network cards, disks, graphics cards and other devices.
     #[serde(default)]
     pub devices: Vec<Spanned<DeviceEntry>>,
 }
@@ -79,20 +79,20 @@ pub struct Document {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceEntry {
-    /// What it is.
+    /// Kind of device.
     pub kind: DeviceKind,
-    /// What the system calls it.
+    /// The system's names.
     #[serde(default)]
     pub names: Vec<String>,
-    /// Where it is on the bus.
+    /// Address on the bus.
     pub address: Option<String>,
-    /// Its driver.
+    /// Driver.
     pub driver: Option<String>,
-    /// The number of its node, as a system would report it; unknown where it is missing.
+    /// Number of its node, as a system would report it; unknown if missing.
     pub node: Option<u32>,
-    /// The cpus that a system would call local to it.
+    /// Cpus that a system would call local to it.
     pub local_cpus: Option<CpuSet>,
-    /// How many queues it has.
+    /// Number of queues.
     pub queues: Option<u32>,
 }
 
@@ -100,17 +100,17 @@ pub struct DeviceEntry {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheEntry {
-    /// Which cache.
+    /// Level and contents.
     pub cache: CacheName,
-    /// The size of each.
+    /// Size of each.
     pub size: Option<Size>,
-    /// One for each object of this level.
+    /// Level at which each object has one.
     pub per: Option<Sharing>,
-    /// Or one for each of these sets of cpus.
+    /// Alternatively, the sets of cpus with one each.
     pub cpus: Option<Objects>,
 }
 
-/// Of which level each object has a cache of its own.
+/// Level at which each object has a cache of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
@@ -128,11 +128,11 @@ pub enum Sharing {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeEntry {
-    /// The number of the first; the next after the node before where it is missing.
+    /// Number of the first; by default the number after the previous node's.
     pub number: Option<u32>,
-    /// The cpus of each node; none for a node of memory only.
+    /// Cpus of each node; none for a node of memory only.
     pub cpus: Option<Objects>,
-    /// The memory of each.
+    /// Memory of each.
     pub memory: Option<Size>,
 }
 
@@ -153,10 +153,10 @@ pub struct Kinds {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrequencyEntry {
-    /// Which cpus; all where it is missing.
+    /// The cpus; by default all.
     pub cpus: Option<CpuSet>,
-    /// The highest frequency, in megahertz.
+    /// Highest frequency, in megahertz.
     pub maximum_mhz: Option<u32>,
-    /// The frequency without turbo, in megahertz.
+    /// Frequency without turbo, in megahertz.
     pub base_mhz: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! The values of a machine file that are more than numbers: sizes, names of caches, distances.
+//! Structured values of a machine file: sizes, names of caches, distances.
 
 use std::fmt;
 
@@ -7,35 +7,35 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use crate::facts::CacheKind;
 
-/// Sizes larger than this are no memory of one node: 1 EiB.
+/// Largest memory size accepted: 1 EiB.
 const LARGEST_BYTES: u64 = 1 << 60;
 
 /// A size: "96 MiB".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// In bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Which cache: "L1d", "L1i", "L2".
+/// Name of a cache: "L1d", "L1i", "L2".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheName {
-    /// 1, 2, 3 or 4.
+    /// Level: 1, 2, 3 or 4.
     pub level: u8,
-    /// What it holds.
+    /// Contents.
     pub kind: CacheKind,
 }
 
 /// The distances between nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distances {
-    /// From each node to every other; to itself it is 10.
+    /// Distance from each node to every other; to itself it is 10.
     ToOthers(u32),
-    /// A row for each node, in the order the nodes are written.
+    /// One row per node, in the order of the nodes in the file.
     Rows(Vec<Vec<u32>>),
 }
 
-/// Reads a number of bytes with its unit: B, KiB, MiB, GiB or TiB.
+/// Reads a size with its unit: B, KiB, MiB, GiB or TiB.
 fn size(text: &str) -> Result<Size, String> {
     let expected = || format!("expected a size with its unit, such as \"512 KiB\" or \"16 GiB\", found \"{text}\"");
     let (number, unit) = text.trim().split_once(' ').ok_or_else(expected)?;

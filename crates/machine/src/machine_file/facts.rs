@@ -1,4 +1,4 @@
-//! The facts of a machine file, as a reader would have found them on the machine.
+//! Converts a machine file to the facts that a reader would have found on the machine.
 
 use toml::Spanned;
 
@@ -10,10 +10,10 @@ use crate::CpuSet;
 use crate::facts::{CoreType, Device, MachineFacts, NamedKind, NodeFacts};
 use crate::machine::{Processor, System};
 
-/// Who says which kind a core is, as a user would look it up.
+/// Source of the kinds of core, as a user would look it up.
 const KIND_SOURCE: &str = "the machine file";
 
-/// The facts of a document that passed [`check::check`].
+/// Returns the facts of a document that passed [`check::check`].
 pub fn facts(document: &Document) -> Result<MachineFacts, Problem> {
     let all = document.cpus.get_ref();
     let offline = document.offline.as_ref().map(|set| set.get_ref().clone()).unwrap_or_default();
@@ -36,7 +36,7 @@ pub fn facts(document: &Document) -> Result<MachineFacts, Problem> {
     })
 }
 
-/// A device, with what a system would report of it; its node may be one that the machine does not have, as reports may be wrong.
+/// Converts a device. Its node may be missing from the machine, as real reports may be wrong.
 fn device(entry: &Spanned<DeviceEntry>, cpus: &CpuSet) -> Result<Device, Problem> {
     let DeviceEntry { kind, names, address, driver, node, local_cpus, queues } = entry.get_ref();
     if names.is_empty() && address.is_none() {
@@ -68,7 +68,7 @@ fn processor(document: &Document) -> Processor {
     }
 }
 
-/// The nodes; one with all cpus where the file names none.
+/// Returns the nodes; one with all cpus if the file names none.
 fn nodes(document: &Document) -> Result<Vec<NodeFacts>, Problem> {
     let all = document.cpus.get_ref();
     let mut nodes: Vec<NodeFacts> = Vec::new();

@@ -1,4 +1,4 @@
-//! The notation for objects that repeat: `"0-2,24-26 x8"` is eight objects of three cores with their siblings.
+//! Notation for repeated objects: `"0-2,24-26 x8"` is eight objects of three cores with their siblings.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use crate::CpuSet;
 
-/// The largest cpu number that a file may name: Linux is built for at most 8,192 cpus.
+/// Largest cpu number that a file may name: Linux is built for at most 8,192 cpus.
 pub const LARGEST_CPU: u32 = 8_191;
 
-/// What a text of objects may be, for messages.
+/// Help for messages on malformed objects.
 const EXPECTED: &str = "write a cpu list, alone or repeated, such as \"0-3\", \"0,16 x16\" or \"0-3 x4 step 8\"";
 
-/// The objects of a level in the order they are written: one text, or a list of texts.
+/// Objects of a level in the order of the file: one text, or a list of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objects(Vec<Repeated>);
 
-/// The objects that one text stands for; never none.
+/// Objects of one text; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repeated(Vec<CpuSet>);
 
 impl Objects {
-    /// The cpus of each object.
+    /// Returns the cpus of each object.
     pub fn sets(&self) -> impl Iterator<Item = &CpuSet> {
         self.0.iter().flat_map(|repeated| &repeated.0)
     }
@@ -31,9 +31,8 @@ impl Objects {
 impl Repeated {
     /// Reads `LIST`, `LIST xCOUNT` or `LIST xCOUNT step STEP`.
     ///
-    /// The first object is the list; each of the others is the one before it moved by the step. Where no step is given,
-    /// it is the number of consecutive cpus that the list begins with, so that the next object begins where that run
-    /// ends: 8 for `0-7,16-23`, 2 for `0,1`, 1 for `0,16`.
+    /// The first object is the list; each further object is the previous one moved by the step. The default step is the length of the
+    /// list's first run: 8 for `0-7,16-23`, 2 for `0,1`, 1 for `0,16`. So the next object begins at the end of that run.
     fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let at = words.iter().position(|word| word.starts_with('x')).unwrap_or(words.len());
@@ -53,7 +52,7 @@ impl Repeated {
     }
 }
 
-/// How many consecutive cpus a set begins with.
+/// Returns the length of a set's first run.
 fn first_run(set: &CpuSet) -> u32 {
     let lowest = set.lowest().unwrap_or_default();
     set.iter().zip(lowest..).take_while(|(cpu, expected)| cpu == expected).count() as u32
@@ -64,7 +63,7 @@ fn repeated(first: &CpuSet, count: u32, step: u32) -> Result<Vec<CpuSet>, String
         return Err("a repetition has a count and a step of at least 1".to_owned());
     }
     let highest = u64::from(first.highest().unwrap_or_default()) + u64::from(count - 1) * u64::from(step);
-    // Objects that have no cpu in common cannot have more cpus together than there are numbers.
+    // Disjoint objects cannot have more cpus together than there are numbers.
     if highest > LARGEST_CPU.into() || first.len() as u64 * u64::from(count) > u64::from(LARGEST_CPU) + 1 {
         return Err(format!("the repetition goes beyond cpu {LARGEST_CPU}, the largest supported number"));
     }

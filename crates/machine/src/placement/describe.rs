@@ -1,8 +1,8 @@
-//! The other way round: what a set of cpus is called on a machine.
+//! Names for sets of cpus on a machine: the inverse of resolution.
 
 use crate::{CpuSet, Level, Machine};
 
-/// The shortest expression that is these cpus here: a kind of core, one object of a level, or else a list.
+/// Returns the shortest expression for these cpus: a kind of core, one object of a level, or else a list.
 pub fn describe(cpus: &CpuSet, machine: &Machine) -> String {
     let kind = machine.kinds.iter().find(|kind| kind.cpus == *cpus).map(|kind| kind.core_type.word().to_owned());
     let object = || {

@@ -1,18 +1,18 @@
-//! What is wrong with an expression, and at which characters.
+//! Errors in an expression, with their position.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Why a text is no expression, or why an expression names no cpu here. Printed, it is one line.
+/// Reason why a text is no expression, or why an expression selects no cpu here. Prints as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementError {
     /// The whole text.
     pub text: String,
-    /// The characters that are meant, counted from 0; empty at the end of a text that stops too early.
+    /// Range of the mistake in characters, counted from 0; empty at the end of a text that stops too early.
     pub at: Range<usize>,
-    /// What is wrong, and what there is instead.
+    /// The mistake, and the existing alternatives.
     pub what: String,
-    /// What to write instead, where that can be guessed.
+    /// The correct form, if it can be guessed.
     pub hint: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl PlacementError {
         self
     }
 
-    /// The error with the text that it is about, which only the outermost function knows.
+    /// Adds the whole text, which only the outermost function knows.
     #[must_use]
     pub(super) fn about(mut self, text: &str) -> Self {
         text.clone_into(&mut self.text);

@@ -1,4 +1,4 @@
-//! The expression: what was written, taken apart.
+//! Syntax tree of an expression.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,22 +8,22 @@ use super::order::list;
 use crate::vocabulary::vocabulary;
 use crate::{CpuSet, Level};
 
-/// An expression of the placement language; prints as a text that means the same.
+/// An expression of the placement language. Prints as a text with the same meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
     pub(super) text: String,
     pub(super) term: Term,
 }
 
-/// A part of an expression, and where it stands.
+/// A part of an expression, with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) node: Node,
-    /// Its characters in the text.
+    /// Range of its characters in the text.
     pub(super) at: Range<usize>,
 }
 
-/// Where a term stands does not change what it means.
+/// Positions do not matter for equality.
 impl PartialEq for Term {
     fn eq(&self, other: &Self) -> bool {
         self.node == other.node
@@ -34,11 +34,11 @@ impl Eq for Term {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
-    /// Cpus by number, in the order in which they were typed.
+    /// Cpus by number, in the typed order.
     List(Vec<u32>),
     Mask(CpuSet),
     Name(Name),
-    /// Objects of a level, of the machine or of what stands before the dot.
+    /// Objects of a level, of the machine or of the term before the dot.
     Objects {
         of: Option<Box<Term>>,
         level: Level,
@@ -50,26 +50,26 @@ pub(super) enum Node {
         level: Level,
         among: Option<Box<Term>>,
     },
-    /// The cpus that are worth most now.
+    /// Cpus worth most now.
     Best {
         count: u32,
         among: Option<Box<Term>>,
     },
-    /// The cpus near a device, by what a user calls it.
+    /// Cpus near a device, by the user's name for it.
     Near(String),
     Not(Box<Term>),
     /// Terms joined from left to right.
     Chain(Box<Term>, Vec<(Operator, Term)>),
 }
 
-/// What joins two terms.
+/// Operator between two terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
-    /// `+`: the cpus of either.
+    /// `+`: the cpus of either term.
     Union,
-    /// `-`: those of the first without those of the second.
+    /// `-`: the cpus of the first term without the second's.
     Without,
-    /// `&`: those in both.
+    /// `&`: the cpus in both terms.
     Both,
 }
 
@@ -77,7 +77,7 @@ impl Operator {
     /// All operators.
     pub const ALL: [Self; 3] = [Self::Union, Self::Without, Self::Both];
 
-    /// How it is written.
+    /// Returns the character.
     pub const fn symbol(self) -> char {
         match self {
             Self::Union => '+',
@@ -115,21 +115,21 @@ vocabulary! {
     }
 }
 
-/// The word before the cpus that are worth most.
+/// Word for the cpus worth most.
 pub(super) const BEST: &str = "best";
-/// The word for what they are compared by.
+/// Word for their criterion.
 pub(super) const WORTH: &str = "worth";
-/// The word before a device.
+/// Word for the cpus near a device.
 pub(super) const NEAR: &str = "near";
 
 impl Expression {
-    /// The text as it was written.
+    /// Returns the original text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The cpus in the order in which they were written, of an expression that is one list or one mask and so means the
-    /// same on every machine that has these cpus.
+    /// Returns the cpus of a single list or mask, in the typed order; `None` for other expressions. A list or mask means the same on every
+    /// machine with these cpus.
     pub fn plain_cpus(&self) -> Option<Vec<u32>> {
         match &self.term.node {
             Node::List(cpus) => Some(cpus.clone()),
@@ -138,7 +138,7 @@ impl Expression {
         }
     }
 
-    /// Whether the expression speaks of groups, which need a map of links.
+    /// Returns true if the expression uses groups, which need a map of links.
     pub(super) fn needs_groups(&self) -> bool {
         let is_group = |node: &Node| {
             matches!(node, Node::Objects { level: Level::Group, .. } | Node::Pattern { level: Level::Group, .. })
@@ -146,22 +146,22 @@ impl Expression {
         self.term.has(&is_group)
     }
 
-    /// Whether what memory costs changes what the expression selects: `cheap-memory`, and devices at a node without cpus.
+    /// Returns true if memory costs change the selection: `cheap-memory`, and devices at a node without cpus.
     pub(super) fn needs_memory_costs(&self) -> bool {
         self.term.has(&|node| matches!(node, Node::Name(Name::CheapMemory) | Node::Near(_)))
     }
 
-    /// Whether the expression asks what cpus are worth now; it means other cpus at another time.
+    /// Returns true if the expression uses current worth; its cpus change with time.
     pub(super) fn needs_worth(&self) -> bool {
         self.term.has(&|node| matches!(node, Node::Best { .. }))
     }
 
-    /// Whether the expression asks what is near a device, by what the system reports.
+    /// Returns true if the expression uses the cpus near a device, by the system's reports.
     pub fn needs_devices(&self) -> bool {
         self.term.has(&|node| matches!(node, Node::Near(_)))
     }
 
-    /// Whether the expression has the name `quiet`, which needs a survey.
+    /// Returns true if the expression has the name `quiet`, which needs a survey.
     pub(super) fn needs_survey(&self) -> bool {
         self.term.has(&|node| *node == Node::Name(Name::Quiet))
     }
@@ -201,7 +201,7 @@ impl fmt::Display for Term {
             Node::Name(name) => formatter.write_str(name.word()),
             Node::Objects { of, level, indices } => {
                 if let Some(of) = of {
-                    // A list before a dot would read as a number with a fraction.
+                    // A list before a dot would look like a decimal fraction.
                     match of.node {
                         Node::List(_) | Node::Mask(_) | Node::Not(_) => write!(formatter, "({of}).")?,
                         _ => {
@@ -238,7 +238,7 @@ impl fmt::Display for Term {
     }
 }
 
-/// A list before "- 3" stands in parentheses: `0 - 3` could be meant as the range.
+/// Parenthesises a list before "- 3": `0 - 3` could be read as the range.
 fn chain_operand(formatter: &mut fmt::Formatter<'_>, term: &Term, next: Option<&(Operator, Term)>) -> fmt::Result {
     let range =
         matches!((&term.node, next), (Node::List(_), Some((Operator::Without, Term { node: Node::List(_), .. }))));

@@ -1,7 +1,7 @@
-//! What to do about the threads of a running command: where each belongs, and what happens when one sets its own cpus.
+//! Decides about the threads of a running command: the cpus of each, and the response if a thread sets its own.
 //!
-//! [`Hold::look`] takes what was seen of every thread and says what to do; whoever looks does it and tells what came of it
-//! with [`Hold::settle`]. Nothing here knows an operating system, so every course of events can be played in a test.
+//! [`Hold::look`] takes the observed threads and returns the actions; the caller performs them and reports the outcomes with
+//! [`Hold::settle`]. Nothing here depends on an operating system, so every course of events can be replayed in a test.
 
 pub mod pace;
 mod thread;
@@ -17,105 +17,105 @@ use thread::{Comparison, Thread, Verdict};
 
 use crate::CpuSet;
 
-/// How long a process may have a single thread before that thread is pinned to one cpu. Programs find out how many
-/// threads to start from their mask, and most do so at once: pinned from the beginning, they would start one.
+/// Delay before the only thread of a process is pinned to one cpu. Programs find out from their mask how many threads to start, and most do
+/// so at once: pinned from the beginning, they would start one.
 const ALONE: Duration = Duration::from_millis(100);
 
-/// Where threads with certain names belong.
+/// Cpus for threads with matching names.
 #[derive(Clone, Debug)]
 pub struct Role {
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: String,
-    /// What the names of its threads look like; the kernel keeps 15 bytes of a name.
+    /// Pattern of its threads' names; the kernel keeps 15 bytes of a name.
     pub pattern: Regex,
-    /// Its cpus, inside the boundary.
+    /// Cpus of the role, inside the boundary.
     pub cpus: CpuSet,
 }
 
-/// How threads are spread over the placement.
+/// Distribution of threads over the placement.
 #[derive(Clone, Debug)]
 pub enum Threads {
-    /// Each may use all of it.
+    /// Each thread may use all of it.
     Together,
-    /// By their names: the first role that matches has them, threads without a role may use all of the placement.
+    /// Roles by name: the first match decides; threads without a role may use the whole placement.
     Roles(Vec<Role>),
-    /// One after the other, in order of appearance, on these cpus, from the first again after the last.
+    /// One thread after the other, in order of appearance, on these cpus, round robin.
     OnePerThread(Vec<u32>),
 }
 
-/// How a command is held.
+/// Rules for holding a command.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The cpus of the placement.
+    /// Cpus of the placement.
     pub boundary: CpuSet,
-    /// How threads are spread over them.
+    /// Distribution of threads over them.
     pub threads: Threads,
-    /// What is done about threads that set their own cpus; absent: they are noticed and left alone.
+    /// Response to threads that set their own cpus; `None` only reports them.
     pub enforcement: Option<Enforcement>,
 }
 
-/// A thread as it was seen.
+/// A thread as observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen<'a> {
-    /// The process it belongs to.
+    /// Its process.
     pub process: u32,
-    /// The process that started that one.
+    /// The parent of its process.
     pub parent: u32,
-    /// Its own number.
+    /// Its number.
     pub thread: u32,
     /// Its name.
     pub name: &'a str,
-    /// The cpus it may run on.
+    /// Its affinity mask.
     pub cpus: CpuSet,
 }
 
-/// What was seen at one moment.
+/// Observation at one moment.
 pub struct View<'a> {
     /// Every thread, in order of appearance.
     pub seen: &'a [Seen<'a>],
-    /// The time since the command was started.
+    /// Time since the command was started.
     pub now: Duration,
-    /// The cpus that the system gives to who asks for all; asked for only when a mask is not the expected one, to tell
-    /// what a program did from what became of an offline cpu or a changed cpuset.
+    /// Returns the cpus that the system grants to a request for all. Called only if a mask is not the expected one, to distinguish a
+    /// program's choice from an offline cpu or a changed cpuset.
     pub reachable: &'a dyn Fn() -> CpuSet,
 }
 
-/// A mask to be set.
+/// A mask to set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// Of which thread.
+    /// The thread.
     pub thread: u32,
-    /// The cpus it is to have.
+    /// The mask.
     pub cpus: CpuSet,
 }
 
-/// What to do after a look, and what to tell.
+/// Result of a look: actions, and events to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Masks to be set, in this order.
+    /// Masks to set, in this order.
     pub actions: Vec<Action>,
-    /// What was noticed.
+    /// Events to report.
     pub events: Vec<Event>,
-    /// Whether anything was new: then it is worth to look again soon.
+    /// True if anything was new, so that the next look should come soon.
     pub is_new: bool,
 }
 
-/// What came of an action.
+/// Result of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The thread has these cpus now: those asked for, or what the system gives of them.
+    /// The thread has these cpus now: the requested ones, or the part that the system grants.
     Placed(CpuSet),
     /// The thread ended in between.
     Ended,
-    /// The system refused, and said why.
+    /// The system refused, for this reason.
     Refused(String),
 }
 
-/// What a program may have handed to its threads and children.
+/// State of a process: masks that its threads may pass to other threads and children.
 #[derive(Clone, Debug, Default)]
 struct Process {
     threads: usize,
-    /// Masks that its threads set themselves; threads that they start inherit them, which is nothing to tell again.
+    /// Masks that its threads set themselves. Threads that they start inherit these, which is not reported again.
     own_masks: HashSet<CpuSet>,
 }
 
@@ -123,7 +123,7 @@ struct Process {
 #[derive(Debug)]
 pub struct Hold {
     policy: Policy,
-    /// Masks that come from corewise: threads inherit them from each other.
+    /// Masks set by corewise, which threads inherit from each other.
     given: HashSet<CpuSet>,
     threads: HashMap<u32, Thread>,
     processes: HashMap<u32, Process>,
@@ -142,7 +142,7 @@ impl Hold {
         Self { policy, given, threads: HashMap::new(), processes: HashMap::new(), next_turn: 0 }
     }
 
-    /// What to do about what was seen.
+    /// Decides on the actions for an observation.
     pub fn look(&mut self, view: &View<'_>) -> Step {
         self.forget_the_ended(view.seen);
         self.count(view.seen);
@@ -154,7 +154,7 @@ impl Hold {
         step
     }
 
-    /// Takes what came of an action.
+    /// Records the outcome of an action; returns an event if it was refused.
     pub fn settle(&mut self, number: u32, outcome: Outcome) -> Option<Event> {
         let thread = self.threads.get_mut(&number)?;
         match outcome {
@@ -183,7 +183,7 @@ impl Hold {
         }
     }
 
-    /// One thread: it goes where it belongs, and cpus that it chose itself are judged.
+    /// Handles one thread: places it, and judges cpus that it chose itself.
     fn one(&mut self, seen: &Seen<'_>, now: Duration, reachable: &Reachable<'_>, step: &mut Step) {
         let known = self.threads.remove(&seen.thread);
         let is_new = known.is_none();
@@ -208,8 +208,8 @@ impl Hold {
         self.threads.insert(seen.thread, thread);
     }
 
-    /// A thread that appeared. Where its mask is not one that corewise gave to it or its creator, the boundary was
-    /// expected, and the difference is the program's doing.
+    /// Creates the state of a new thread. If its mask was not given to it or its creator by corewise, the boundary was expected, and the
+    /// program made the difference.
     fn new_thread(&mut self, seen: &Seen<'_>, now: Duration, reachable: &Reachable<'_>) -> Thread {
         let turn = self.next_turn;
         self.next_turn += 1;
@@ -220,8 +220,8 @@ impl Hold {
         Thread::new(seen.process, turn, now, boundary.clone(), in_force.clone())
     }
 
-    /// Whether the thread chose its cpus itself, as far as can be seen: a new one may have them from its creator, which
-    /// was told already.
+    /// Returns true if the thread chose its cpus itself, as far as can be seen. A new thread may have them from its creator, which was
+    /// reported already.
     fn is_first_hand(&mut self, seen: &Seen<'_>, is_new: bool) -> bool {
         let of_parent = self.processes.get(&seen.parent).is_some_and(|parent| parent.own_masks.contains(&seen.cpus));
         let process = self.processes.entry(seen.process).or_default();
@@ -229,7 +229,7 @@ impl Hold {
         is_first || !is_new
     }
 
-    /// The cpus among which a thread may choose: those of its role, or the placement. Its turn's cpu leaves no choice.
+    /// Returns the cpus among which a thread may choose: its role's, or the placement. With one cpu per thread this is the placement.
     fn choice<'a>(&'a self, target: &'a CpuSet) -> &'a CpuSet {
         match self.policy.threads {
             Threads::OnePerThread(_) => &self.policy.boundary,
@@ -258,24 +258,24 @@ impl Hold {
     }
 }
 
-/// The cpus that the system gives to who asks for all, asked once a look at most.
+/// Cpus that the system grants to a request for all, read at most once per look.
 struct Reachable<'a> {
     ask: &'a dyn Fn() -> CpuSet,
     answer: OnceCell<CpuSet>,
 }
 
 impl Reachable<'_> {
-    /// Whether the system alone made these cpus of a mask: what it gives of it, or, where that is nothing, anything.
+    /// Returns true if the system alone could have turned `mask` into `cpus`. If it grants nothing of the mask, any cpus are possible.
     fn explains(&self, mask: &CpuSet, cpus: &CpuSet) -> bool {
         mask == cpus || self.rest(mask).is_empty() || self.gives(mask, cpus)
     }
 
-    /// Whether these cpus are what the system gives of a mask.
+    /// Returns true if the system grants exactly these cpus of a mask.
     fn gives(&self, mask: &CpuSet, cpus: &CpuSet) -> bool {
         mask == cpus || !cpus.is_empty() && self.rest(mask) == *cpus
     }
 
-    /// What the system may give of a mask.
+    /// Returns the part of a mask that the system may grant.
     fn rest(&self, mask: &CpuSet) -> CpuSet {
         mask.intersection(self.answer.get_or_init(self.ask))
     }

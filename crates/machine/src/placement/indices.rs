@@ -1,19 +1,19 @@
-//! The index behind a level's name: numbers, ranges, or a word such as "all".
+//! Index after a level's name: numbers, ranges, or a word such as "all".
 
 use std::fmt;
 
 use super::order::list;
 
-/// Which objects of a level are meant.
+/// Selection among the objects of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Indices {
-    /// These, in the order in which they were typed.
+    /// These indices, in the typed order.
     Numbers(Vec<u32>),
     /// All.
     All,
-    /// Those with an even index.
+    /// Even indices.
     Even,
-    /// Those with an odd index.
+    /// Odd indices.
     Odd,
     /// The last one.
     Last,
@@ -28,7 +28,7 @@ impl Indices {
         found.map(|(_, indices)| indices.clone())
     }
 
-    /// The indices among `count` objects, or the first number that is too large.
+    /// Returns the selected indices among `count` objects, or the first number that is too large.
     pub(super) fn among(&self, count: usize) -> Result<Vec<usize>, u32> {
         match self {
             Self::Numbers(numbers) => match numbers.iter().find(|number| **number as usize >= count) {

@@ -1,4 +1,4 @@
-//! The language in one table: its forms by example, and what each selects. Help and documents print this table.
+//! Table of the language: its forms by example, and the cpus that each selects. Help and documents print this table.
 
 use super::expression::Name;
 use crate::Level;
@@ -6,18 +6,18 @@ use crate::Level;
 /// A form of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LanguageForm {
-    /// Examples, each an expression by itself; or the words of a list.
+    /// Examples, each a complete expression, or the words of a list.
     pub examples: Vec<String>,
     /// The cpus that they select.
     pub selects: String,
 }
 
-/// Column at which the meaning of a form begins in [`language_table`].
+/// Column of the meaning in [`language_table`].
 const MEANING_COLUMN: usize = 36;
-/// Columns of [`language_table`].
+/// Width of [`language_table`].
 const TABLE_COLUMNS: usize = 96;
 
-/// All forms, the simplest first.
+/// Returns all forms, the simplest first.
 pub fn language_forms() -> Vec<LanguageForm> {
     let levels = Level::ALL.map(Level::word).join(", ");
     let form = |examples: &[&str], selects: &str| LanguageForm {
@@ -53,7 +53,7 @@ pub fn language_forms() -> Vec<LanguageForm> {
     ]
 }
 
-/// The forms as a table of text, each line beginning with an indentation of so many columns.
+/// Formats the forms as a table of text; each line is indented by `indentation` columns.
 pub fn language_table(indentation: usize) -> String {
     language_forms().iter().map(|form| form_lines(form, indentation)).collect::<Vec<_>>().join("\n")
 }

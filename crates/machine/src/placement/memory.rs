@@ -1,4 +1,4 @@
-//! Where a program's memory should come from: `local`, `bind:0`, `preferred:0,1`, `interleave:all`, `weighted:0-3`.
+//! Memory policies of a program: `local`, `bind:0`, `preferred:0,1`, `interleave:all`, `weighted:0-3`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,18 +6,18 @@ use std::str::FromStr;
 use crate::facts::MemoryKind;
 use crate::{CpuSet, Machine};
 
-/// How the kernel chooses among the nodes of a policy.
+/// Choice of the kernel among the nodes of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// From the node of the cpu that asks.
+    /// From the node of the requesting cpu.
     Local,
     /// From these nodes only.
     Bind,
-    /// From these nodes as long as they have memory.
+    /// From these nodes as long as they have free memory.
     Preferred,
     /// From these nodes in turn, page by page.
     Interleave,
-    /// In turn, in proportion to the weights in /sys/kernel/mm/mempolicy/weighted_interleave.
+    /// From these nodes in turn, in proportion to the weights in /sys/kernel/mm/mempolicy/weighted_interleave.
     Weighted,
 }
 
@@ -40,39 +40,39 @@ impl fmt::Display for Mode {
 /// The nodes of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Nodes {
-    /// All that have memory and may be used.
+    /// All nodes with memory that may be used.
     All,
-    /// By their indices in machine order, as `node:N` counts them; rising, at least one. `Local` has none.
+    /// Indices in machine order, as `node:N` counts them; ascending, at least one. `Local` has none.
     Indices(Vec<u32>),
 }
 
-/// A memory policy as it is typed.
+/// A memory policy as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPolicy {
-    /// How nodes are chosen.
+    /// Way of choosing among the nodes.
     pub mode: Mode,
-    /// Among which.
+    /// Nodes to choose from.
     pub nodes: Nodes,
 }
 
-/// Why a memory policy cannot be read, or cannot be had on a machine.
+/// Reason why a memory policy cannot be read, or is not available on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The text is no policy.
     #[error("expected local, bind:NODES, preferred:NODES, interleave:NODES or weighted:NODES, found \"{0}\"")]
     NoPolicy(String),
-    /// What stands behind the colon are no nodes.
+    /// The text after the colon is no list of nodes.
     #[error("expected nodes such as 0, 0,2, 0-3 or all, found \"{0}\"")]
     NoNodes(String),
     /// There is no such node.
     #[error("node:{index}: this machine has {}", spanned(*.count))]
     NoSuchNode {
-        /// The index that was typed.
+        /// The typed index.
         index: u32,
-        /// How many nodes there are.
+        /// Number of nodes.
         count: usize,
     },
-    /// `all` names no node.
+    /// `all` selects no node.
     #[error("this process may not use the memory of any node")]
     Nowhere,
     /// A node has cpus only.
@@ -116,7 +116,7 @@ impl FromStr for MemoryPolicy {
     }
 }
 
-/// Lists of nodes are written as lists of cpus are.
+/// Parses a list of nodes, which has the syntax of a cpu list.
 fn indices(list: &str) -> Option<Vec<u32>> {
     CpuSet::parse_list(list).ok().filter(|set| !set.is_empty()).map(|set| set.iter().collect())
 }
@@ -133,11 +133,11 @@ impl fmt::Display for MemoryPolicy {
 }
 
 impl MemoryPolicy {
-    /// The nodes by the system's numbers, which may be sparse where indices are not; none for `Local`. `allowed` are the
-    /// numbers of the nodes that the process may take memory from now; where they are not known, the machine's own are.
+    /// Returns the nodes by the system's numbers, which may be sparse although indices are not; empty for `Local`. `allowed` are the
+    /// numbers of the nodes from which the process may take memory now; if unknown, the machine's own.
     ///
     /// # Errors
-    /// Where a node is not there, has no memory, or is not allowed.
+    /// If a node does not exist, has no memory, or is not allowed.
     pub fn node_numbers(&self, machine: &Machine, allowed: Option<&[u32]>) -> Result<Vec<u32>, MemoryError> {
         match &self.nodes {
             Nodes::Indices(indices) => indices.iter().map(|index| number(machine, allowed, *index)).collect(),
@@ -155,15 +155,15 @@ impl MemoryPolicy {
 pub struct PolicyToTry {
     /// The policy.
     pub policy: MemoryPolicy,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// The policies that differ from the default for a program on these cpus, at most one for each way to differ; none where one node has all
-/// memory. `weights` are those of weighted interleaving for [`Nodes::All`], where the kernel has that.
+/// Returns the policies that differ from the default for a program on these cpus, at most one for each way to differ. There are none if one
+/// node has all memory. `weights` are the kernel's for weighted interleaving of [`Nodes::All`], if the kernel supports it.
 ///
-/// `bind` differs from the default only when a node is full, so it is never proposed; `preferred` is, for memory that is no plain DRAM and has
-/// no cpus, since the default never takes it first.
+/// `bind` differs from the default only if a node is full, so it is never proposed. `preferred` is proposed for memory that is not plain
+/// DRAM and has no cpus, since the default never takes it first.
 pub fn policies_to_try(machine: &Machine, weights: Option<&[u32]>) -> Vec<PolicyToTry> {
     let usable = || machine.nodes.iter().enumerate().filter(|(_, node)| machine.has_memory(node));
     if usable().count() < 2 {
@@ -187,11 +187,11 @@ pub fn policies_to_try(machine: &Machine, weights: Option<&[u32]>) -> Vec<Policy
     found
 }
 
-/// What a policy comes to for a program on some cpus: two that come to the same need not both be tried. `nodes` are those of the policy by the
-/// system's numbers; no mode stands for the default.
+/// Reduces a policy to its effect for a program on some cpus: of two policies with the same effect only one need be tried. `nodes` are the
+/// policy's nodes by the system's numbers; no mode is the default.
 ///
-/// The default takes memory from the node of each cpu, which for cpus of one node is to prefer that; so is a turn among one node. Turns by
-/// equal weights are plain turns.
+/// The default takes memory from the node of each cpu; for cpus of one node that is the same as preferring it. Interleaving over one node
+/// is the same too. Weighted interleaving with equal weights is plain interleaving.
 pub fn comes_to(
     machine: &Machine,
     cpus: &CpuSet,

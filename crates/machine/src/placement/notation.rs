@@ -1,7 +1,7 @@
-//! A set of cpus in the notations of other tools: printed as lines to paste, and read back with what they mean.
+//! Sets of cpus in the notations of other tools: printed as lines to paste, and read back.
 //!
-//! Nothing here guesses which notation a text is in: `32` is one cpu in a list, three in a mask for `taskset`, and one in
-//! a decimal mask. The one who asks names it.
+//! The notation of a text is never guessed: `32` is one cpu in a list, three in a mask for `taskset`, and one in a decimal mask. The caller
+//! names it.
 
 mod cgroup;
 mod dispatch;
@@ -34,14 +34,14 @@ pub use name::{Notation, UnknownNotation};
 /// One line of a notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotationLine {
-    /// Which of the notation's lines it is, in a few words: "mask", "group 1", "one task per cpu".
+    /// Name of the line within the notation: "mask", "group 1", "one task per cpu".
     pub label: String,
-    /// What to paste; absent where this notation cannot say the set, which the remarks then explain.
+    /// Text to paste; `None` if this notation cannot express the set, which the remarks explain.
     pub text: Option<String>,
-    /// Whether it only says what a line before it says, in another way, or adds what is not always wanted; a script
-    /// that asks for one notation wants the other lines.
+    /// True if the line repeats an earlier one in another form, or is an optional addition. A script that asks for one notation wants the
+    /// other lines.
     pub secondary: bool,
-    /// What to know before it is used, one sentence each.
+    /// Cautions before use, one sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -50,13 +50,13 @@ impl NotationLine {
         Self { label: label.into(), text: Some(text.into()), secondary: false, remarks: Vec::new() }
     }
 
-    /// Another way to say what the lines before say, or an addition to them.
+    /// Marks the line as secondary.
     fn secondary(mut self) -> Self {
         self.secondary = true;
         self
     }
 
-    /// A line that cannot be written, and why.
+    /// Creates a line that cannot be written, with the reason.
     fn absent(label: impl Into<String>, why: impl Into<String>) -> Self {
         Self { label: label.into(), text: None, secondary: false, remarks: vec![why.into()] }
     }
@@ -66,21 +66,21 @@ impl NotationLine {
         self
     }
 
-    /// The line with a remark where there is one.
+    /// Adds remarks.
     fn remarks(mut self, remarks: impl IntoIterator<Item = String>) -> Self {
         self.remarks.extend(remarks);
         self
     }
 }
 
-/// What a text in another tool's notation means on a machine.
+/// Meaning on a machine of a text in another tool's notation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Read {
-    /// The cpus, whether or not they are on this machine.
+    /// The cpus, including ones missing from this machine.
     pub cpus: CpuSet,
-    /// The same cpus, each once: as the text orders them where its notation has an order, otherwise rising.
+    /// The same cpus, each once: in the order of the text if its notation has one, otherwise ascending.
     pub order: Vec<u32>,
-    /// What the text means beyond its cpus, and what is easily mistaken about it, one sentence each.
+    /// Effects of the text beyond its cpus, and likely misreadings, one sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl Read {
         Self { order: cpus.iter().collect(), cpus, remarks: Vec::new() }
     }
 
-    /// From cpus in order; one that comes again is passed over.
+    /// Collects cpus in order and skips repeated ones.
     fn ordered(cpus: impl IntoIterator<Item = u32>) -> Self {
         let mut read = Self::default();
         for cpu in cpus {
@@ -111,23 +111,23 @@ impl Read {
     }
 }
 
-/// Why a text cannot be read in a notation.
+/// Reason why a text cannot be read in a notation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}, at character {}", position + 1)]
 pub struct ReadError {
     /// The whole text.
     pub text: String,
-    /// Where the mistake begins, in characters from 0.
+    /// Start of the mistake, in characters from 0.
     pub position: usize,
-    /// How many characters it is long; at least 1, so that a caret has something to point at, even behind the end.
+    /// Length of the mistake in characters; at least 1, so that a caret has something to point at, even behind the end.
     pub length: usize,
-    /// What is wrong.
+    /// The mistake.
     pub what: String,
-    /// What to write instead, where that is known.
+    /// The correct form, if known.
     pub hint: Option<String>,
 }
 
-/// What is printed: cpus, the same cpus in the order in which threads get them, and the machine they are on.
+/// Input of a printer: cpus, the same cpus in the order in which threads get them, and their machine.
 #[derive(Clone, Copy)]
 struct Chosen<'a> {
     cpus: &'a CpuSet,

@@ -1,14 +1,14 @@
-//! The order in which threads take the cpus of a set, and lists that keep an order.
+//! Order in which threads take the cpus of a set, and lists that keep an order.
 
 use super::places::Places;
 use crate::CpuSet;
 
-/// Cpus (or indices) as a list that keeps their order; ranges only where they rise one by one.
+/// Formats cpus (or indices) as a list that keeps their order. Ranges are used only for numbers that rise one by one.
 pub fn list(numbers: &[u32]) -> String {
     in_order(numbers, ",")
 }
 
-/// Numbers in their order, three or more rising neighbours as a range.
+/// Formats numbers in their order, three or more rising neighbours as a range.
 pub(super) fn in_order(numbers: &[u32], separator: &str) -> String {
     let text = |run: &[u32]| match run {
         [first, _, .., last] => format!("{first}-{last}"),
@@ -17,12 +17,12 @@ pub(super) fn in_order(numbers: &[u32], separator: &str) -> String {
     numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b)).map(text).collect::<Vec<_>>().join(separator)
 }
 
-/// "cpu 3" or "cpus 0-3,8".
+/// Formats cpus with their noun: "cpu 3" or "cpus 0-3,8".
 pub(super) fn counted(cpus: &CpuSet) -> String {
     if cpus.len() == 1 { format!("cpu {cpus}") } else { format!("cpus {cpus}") }
 }
 
-/// Cpus with one of each core before their siblings, larger cores before smaller ones; otherwise as they come.
+/// Sorts cpus: one of each core before its siblings, larger cores before smaller ones; otherwise in the given order.
 pub(super) fn cores_first(cpus: impl IntoIterator<Item = u32>, places: &Places) -> Vec<u32> {
     let mut seen: Vec<u32> = Vec::new();
     let mut ranked: Vec<(u32, u8, u32)> = cpus

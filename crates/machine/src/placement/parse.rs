@@ -1,4 +1,4 @@
-//! From a text to an expression.
+//! Parser of the placement language.
 
 mod arguments;
 
@@ -11,22 +11,22 @@ use super::{Expression, Indices, Operator, PlacementError};
 use crate::cpu_set::MAXIMUM_CPU;
 use crate::{CpuSet, Level};
 
-/// Longer texts are not read.
+/// Maximum length of a text, in characters.
 const LONGEST_TEXT: usize = 65_536;
-/// Terms nested deeper than this are not read.
+/// Maximum nesting of terms.
 const DEEPEST: usize = 64;
-/// An expression may have no more terms than this, objects behind a dot counted.
+/// Maximum terms of an expression, including objects behind a dot.
 const MOST_TERMS: usize = 1024;
-/// The lists of an expression may name no more numbers than this, repeated ones counted.
+/// Maximum numbers in the lists of an expression, including repeated ones.
 const MOST_NUMBERS: usize = 1 << 20;
 
 type Result<T> = std::result::Result<T, PlacementError>;
 
-/// Takes a text of the placement language apart.
+/// Parses a text of the placement language.
 ///
 /// # Errors
-/// [`PlacementError`] with the character at which the text stops making sense, what was expected there, and what may have
-/// been meant. Whether the cpus and objects exist is found out by [`Expression::resolve`].
+/// [`PlacementError`] with the character of the first mistake, the expected text, and a suggestion. Whether the cpus and objects exist is
+/// checked by [`Expression::resolve`].
 pub fn parse(text: &str) -> Result<Expression> {
     let mut parser = Parser { characters: text.chars().collect(), place: 0, depth: 0, terms: 0, numbers: 0 };
     parser.whole().map(|term| Expression { text: text.to_owned(), term }).map_err(|error| error.about(text))
@@ -44,9 +44,9 @@ struct Parser {
     characters: Vec<char>,
     place: usize,
     depth: usize,
-    /// How many terms were read so far.
+    /// Number of terms read.
     terms: usize,
-    /// How many numbers lists have named so far.
+    /// Number of list entries read.
     numbers: usize,
 }
 
@@ -65,7 +65,7 @@ impl Parser {
         }
     }
 
-    /// Terms joined by operators.
+    /// Reads terms joined by operators.
     fn chain(&mut self) -> Result<Term> {
         let first = self.term()?;
         let mut rest: Vec<(Operator, Term)> = Vec::new();
@@ -87,7 +87,7 @@ impl Parser {
         Operator::ALL.into_iter().find(|operator| operator.symbol() == found)
     }
 
-    /// `0 - 3` could be the range or cpu 0 without cpu 3; `0-7 - 3` and `(0) - 3` can not.
+    /// Refuses `0 - 3`, which could be the range or cpu 0 without cpu 3; `0-7 - 3` and `(0) - 3` cannot.
     fn refuse_spaced_range(&self, before: &Term, operator: Operator, minus: usize, after: &Term) -> Result<()> {
         let text = |at: &Range<usize>| self.characters[at.clone()].iter().collect::<String>();
         let (left, right) = (text(&before.at), text(&after.at));
@@ -101,7 +101,7 @@ impl Parser {
         Err(PlacementError::new(minus..minus + 1, what).hint(hint))
     }
 
-    /// One term, with the objects in it that dots lead to.
+    /// Reads one term, with the objects after its dots.
     fn term(&mut self) -> Result<Term> {
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -175,7 +175,7 @@ impl Parser {
         }
     }
 
-    /// A term that begins with a letter: a name, a level with an index, or a pattern.
+    /// Reads a term that begins with a letter: a name, a level with an index, or a pattern.
     fn word_term(&mut self) -> Result<Term> {
         let (start, text) = (self.place, self.word_text());
         let Some((length, word)) = words::longest(&text) else {
@@ -201,7 +201,7 @@ impl Parser {
         }
     }
 
-    /// The word that begins here, hyphens and digits among it.
+    /// Returns the word that begins here, including hyphens and digits.
     fn word_text(&self) -> String {
         let rest = &self.characters[self.place..];
         rest.iter().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect()
@@ -273,7 +273,7 @@ impl Parser {
         Ok(Term { node: Node::Mask(cpus), at })
     }
 
-    /// A list: numbers, ranges, ranges with a stride (`0-31:2`, and the kernel's `0-31:2/8`); each number once.
+    /// Reads a list: numbers, ranges, ranges with a stride (`0-31:2`, and the kernel's `0-31:2/8`); each number once.
     fn numbers(&mut self, what: &str) -> Result<Vec<u32>> {
         let mut seen = CpuSet::new();
         let mut numbers = Vec::new();
@@ -294,7 +294,7 @@ impl Parser {
         }
     }
 
-    /// Steps over the comma of a list; a comma that ends an argument stays.
+    /// Skips the comma of a list; a comma that ends an argument stays.
     fn continues_list(&mut self) -> bool {
         let spaces = self.characters[self.place + 1..].iter().take_while(|c| c.is_whitespace()).count();
         let next = self.place + 1 + spaces;
@@ -393,7 +393,7 @@ impl Parser {
         }
     }
 
-    /// What to write instead of two words beside each other: a list, a mask, or terms with an operator.
+    /// Suggests a correction for two adjacent words: a list, a mask, or terms with an operator.
     fn second_word(&self, error: PlacementError, term: &Term) -> PlacementError {
         let rest: String = self.characters[self.place..].iter().collect();
         let numbers = rest.chars().all(|c| c.is_ascii_digit() || c.is_whitespace() || matches!(c, '-' | ','));
@@ -410,7 +410,7 @@ impl Parser {
         }
     }
 
-    /// The next character that is no white space; the place is moved to it.
+    /// Skips white space; returns the next character.
     fn peek_past_space(&mut self) -> Option<char> {
         while self.characters.get(self.place).is_some_and(|c| c.is_whitespace()) {
             self.place += 1;
@@ -422,7 +422,7 @@ impl Parser {
 const TERM: &str = "a cpu list, a mask, a level with an index, a name or a pattern";
 const EXAMPLES: &str = "for example: 0-3,8   0x55   llc:0   all - core:0   vcache - 0   spread(4, cluster)";
 
-/// What to write instead of a range that falls.
+/// Suggests a correction of a descending range.
 fn falling(first: u32, last: u32) -> String {
     let rising = format!("{last}-{first} is the range");
     if first - last >= 8 {

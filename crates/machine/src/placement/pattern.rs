@@ -1,11 +1,13 @@
-//! The patterns: a number of cpus over as many, or as few, objects of a level as will hold them.
+//! Patterns: a number of cpus over as many, or as few, objects of a level as possible.
 //!
-//! `spread` takes one cpu of each core before any sibling, keeps the counts of the level's objects within one of each
-//! other as far as they hold as many, and is as even as can be at all levels around them and in them. `pack` finds the
-//! fewest objects that hold the number, in one object of the next level if one has them, and takes one cpu of each core
-//! before any sibling, unless the level is the core. Both prefer nodes with memory, then the better kinds of core, then
-//! the lower index: the same question always has the same answer. Cpus that are in no object of the level, as those of a node that is
-//! switched off, are taken last.
+//! `spread` takes one cpu of each core before any sibling. As far as the sizes of the level's objects allow, their counts differ by at most
+//! one. All levels around and inside them are as even as possible.
+//!
+//! `pack` finds the fewest objects that hold the number, in one object of the next level if possible. It takes one cpu of each core before
+//! any sibling, unless the level is the core.
+//!
+//! Both prefer nodes with memory, then the better kinds of core, then the lower index, so that the result is deterministic. Cpus in no
+//! object of the level, such as cpus of an offline node, are taken last.
 
 mod pack;
 mod spread;
@@ -14,7 +16,10 @@ use super::Pattern;
 use super::places::Places;
 use crate::Level;
 
-/// The chosen cpus in the order in which threads would take them, of a pool that is in that order; why not, otherwise.
+/// Chooses cpus of a pool, in the order in which threads take them; the pool must be in that order too.
+///
+/// # Errors
+/// If the pool is too small.
 pub(super) fn choose(
     pattern: Pattern,
     count: usize,

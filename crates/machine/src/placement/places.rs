@@ -1,12 +1,12 @@
-//! Where each cpu lies, as a table: the machine's own questions search its lists.
+//! Table of each cpu's place in the machine; `Machine`'s own methods search lists.
 
 use crate::facts::CoreType;
 use crate::{CpuSet, Level, Machine};
 
-/// For each online cpu the index of its object at every level, its kind, and whether its node has memory.
+/// Index of each online cpu's object at every level, its kind, and whether its node has memory.
 pub struct Places {
     of: Vec<Place>,
-    /// How many objects each level has. A cpu that is in none of them has this as its index.
+    /// Number of objects of each level. A cpu in none of them has this as its index.
     counts: [u32; Level::ALL.len()],
 }
 
@@ -51,33 +51,33 @@ impl Places {
         self.of.get(cpu as usize).copied().unwrap_or(nowhere)
     }
 
-    /// The index of the cpu's object of a level; behind the last one where it is in none.
+    /// Returns the index of the cpu's object of a level, or the number of objects if it is in none.
     pub fn object(&self, cpu: u32, level: Level) -> u32 {
         self.place(cpu).objects[level as usize]
     }
 
-    /// Whether the cpu is in an object of a level. Only nodes may leave cpus out.
+    /// Returns true if the cpu is in an object of a level. Only nodes may leave cpus out.
     pub fn is_in_one(&self, cpu: u32, level: Level) -> bool {
         self.object(cpu, level) < self.counts[level as usize]
     }
 
-    /// The index of the cpu's core. Offline cpus have no core of which anything is known; they never meet others here.
+    /// Returns the index of the cpu's core. The cores of offline cpus are unknown; offline cpus never meet others here.
     pub fn core(&self, cpu: u32) -> u32 {
         self.object(cpu, Level::Core)
     }
 
-    /// 0 for the best kind of core, and on machines without kinds.
+    /// Returns the rank of the cpu's kind: 0 for the best kind, and on machines without kinds.
     pub fn kind_rank(&self, cpu: u32) -> u8 {
         self.place(cpu).kind
     }
 
-    /// How gladly a cpu is chosen, small first: with memory on its node, and of a better kind.
+    /// Returns the sort key for choosing cpus, smallest first: with memory on its node, then of a better kind.
     pub fn preference(&self, cpu: u32) -> (bool, u8) {
         let place = self.place(cpu);
         (!place.memory, place.kind)
     }
 
-    /// A pool in tiers: the first usable cpu of every core, then the second, and so on; the lower number first in each.
+    /// Divides a pool into tiers: the first usable cpu of every core, then the second, and so on; in each by number.
     pub fn sibling_tiers(&self, pool: &[u32]) -> Vec<Vec<u32>> {
         let mut sorted = pool.to_vec();
         sorted.sort_unstable();
@@ -93,7 +93,7 @@ impl Places {
         tiers
     }
 
-    /// The cpus by their object of a level, in the order in which the cpus come.
+    /// Groups the cpus by their object of a level, in the given order.
     pub fn grouped(&self, cpus: &[u32], level: Level) -> Vec<Vec<u32>> {
         let mut group_of: Vec<Option<usize>> = Vec::new();
         let mut groups: Vec<Vec<u32>> = Vec::new();
@@ -111,7 +111,7 @@ impl Places {
         groups
     }
 
-    /// The cpus that lie on nodes with memory that this process may use.
+    /// Returns the cpus on nodes with memory that this process may use.
     pub fn with_memory(&self, cpus: &CpuSet) -> CpuSet {
         cpus.iter().filter(|cpu| self.place(*cpu).memory).collect()
     }

@@ -1,8 +1,8 @@
-//! Which placements of a program are worth trying on a machine, and how many others each of them stands for.
+//! Planning: the placements of a program worth trying on a machine, and the number of others that each represents.
 //!
-//! Of 32 cpus four can be chosen in 35,960 ways, but most of these are the same thing: one is the other with equal cores,
-//! caches or packages exchanged. [`plan`] proposes placements that a person would think of, leaves out those that such
-//! an exchange makes of one another, and counts exactly how many choices there are that differ by more.
+//! Four of 32 cpus can be chosen in 35,960 ways, but most of these are equivalent. They differ only by an exchange of equal cores, caches
+//! or packages. [`plan`] proposes placements that a person would think of, leaves out equivalent ones, and counts exactly how many
+//! inequivalent choices exist.
 
 mod class;
 mod classes;
@@ -31,54 +31,53 @@ pub use roles::{Costs, MOST_ROLES, RoleCandidate, plan_roles};
 use scene::Scene;
 use tree::Tree;
 
-/// How many candidates a person reads, and a test can pay for.
+/// Number of candidates that a person reads, and a test can pay for.
 pub const USUAL_MOST: usize = 12;
 
-/// The placements of a machine that are worth trying.
+/// Placements worth trying on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
-    /// For how many threads, where that was said.
+    /// Number of threads, if given.
     pub threads: Option<u32>,
-    /// The cpus that words may choose from: online, reachable, in the inherited mask and not isolated.
+    /// Cpus that words may choose from: online, reachable, in the inherited mask and not isolated.
     pub usable: CpuSet,
-    /// In how many ways that many cpus can be chosen of those; without a number of threads, any number of cpus.
+    /// Number of ways to choose that many of these cpus; without a number of threads, any number of cpus.
     pub subsets: Count,
-    /// In how many classes these fall: two choices are in one class where a symmetry of the machine takes one to the other.
+    /// Number of classes of these choices: two are in one class if a symmetry of the machine takes one to the other.
     pub classes: Count,
-    /// How many of the classes have a candidate.
+    /// Number of the classes that have a candidate.
     pub classes_here: usize,
     /// The operating system's choice, then from the least to the most restrictive; no two are in one class.
     pub candidates: Vec<Candidate>,
-    /// What else is to be known, one sentence each.
+    /// Further notes, one sentence each.
     pub remarks: Vec<String>,
 }
 
-/// A placement that is worth trying.
+/// A placement worth trying.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
-    /// An expression of the placement language that is these cpus here; absent for the operating system's choice.
+    /// An expression of the placement language for these cpus; absent for the operating system's choice.
     pub expression: Option<String>,
     /// Its cpus.
     pub cpus: CpuSet,
-    /// Why it is worth trying, one sentence.
+    /// Reason why it is worth trying, one sentence.
     pub reason: String,
-    /// How many choices of as many cpus are in its class, itself among them.
+    /// Number of choices of the same size in its class, including itself.
     pub stands_for: Count,
-    /// How many choices of as many cpus there are.
+    /// Number of choices of the same size.
     pub of: Count,
 }
 
-/// The placements that are worth trying on a machine, at most `most` (the operating system's choice and those without the
-/// first and the busiest core are always among them).
+/// Plans placements worth trying on a machine, at most `most`. The operating system's choice and the ones without the first and the busiest
+/// core are always among them.
 ///
-/// `reachable` are the cpus that the cpuset lets this process use; `threads` is how many threads the program has, where
-/// that is known; `busiest` is the cpu with the most interrupts, where a survey says so: no other cpu is like it then.
+/// `reachable` are the cpus that the cpuset lets this process use; `threads` is the program's number of threads, if known. `busiest` is the
+/// cpu with the most interrupts, if a survey found it; no other cpu is equivalent to it then.
 ///
-/// Symmetries keep the objects of all levels, sizes of caches, kinds of core, memory and distances of nodes, tickless
-/// cpus, and cpus that may not be used. Favoured cores of one kind, which only their highest frequency tells apart, are
-/// equal here.
+/// Symmetries keep the objects of all levels, sizes of caches, kinds of core, memory and distances of nodes, tickless cpus, and unusable
+/// cpus. Favoured cores of one kind, which differ only in their highest frequency, are equivalent here.
 pub fn plan(machine: &Machine, reachable: &CpuSet, threads: Option<u32>, busiest: Option<u32>, most: usize) -> Plan {
     let context = Context { machine, reachable, quiet: None, worth: None };
     let usable = usable(&context);
@@ -117,8 +116,8 @@ pub fn plan(machine: &Machine, reachable: &CpuSet, threads: Option<u32>, busiest
     }
 }
 
-/// The placement that a number of threads has most to itself, as an expression and its cpus: spread over the objects of the
-/// outermost level that has several, one cpu of each core before any sibling; all cpus for as many threads or more.
+/// Returns the placement in which threads share the least, as an expression and its cpus. It spreads them over the objects of the outermost
+/// level that has several, one cpu of each core before any sibling. It is all cpus if there are at least as many threads.
 pub fn spread_out(machine: &Machine, reachable: &CpuSet, threads: u32) -> (String, CpuSet) {
     let context = Context { machine, reachable, quiet: None, worth: None };
     let usable = usable(&context);
@@ -132,14 +131,14 @@ pub fn spread_out(machine: &Machine, reachable: &CpuSet, threads: u32) -> (Strin
     found.unwrap_or_else(|| (super::Name::All.word().to_owned(), scene.usable.clone()))
 }
 
-/// What `all` is; where that is nothing (every cpu is isolated, say), the cpus that this process has.
+/// Returns the cpus of `all`, or, if that is empty (every cpu is isolated, say), the cpus that this process has.
 fn usable(context: &Context<'_>) -> CpuSet {
     let all = super::parse("all").and_then(|all| all.resolve(context));
     let inherited = || context.machine.online.intersection(context.reachable).intersection(&context.machine.allowed);
     all.map_or_else(|_| inherited(), |Resolution { cpus, .. }| cpus)
 }
 
-/// The first proposal of each class.
+/// Keeps the first proposal of each class.
 fn different(proposals: Vec<Proposal>, classifier: &mut Classifier<'_>) -> Vec<Proposal> {
     let mut seen = std::collections::HashSet::new();
     proposals.into_iter().filter(|proposal| seen.insert(classifier.class(&proposal.cpus))).collect()

@@ -1,4 +1,4 @@
-//! What an expression is on a machine: which cpus, in which order, and who was left out and why.
+//! Resolution of an expression on a machine: its cpus, their order, and the excluded cpus with reasons.
 
 mod evaluate;
 mod holders;
@@ -8,70 +8,69 @@ use serde::{Deserialize, Serialize};
 use crate::worth::WorthNow;
 use crate::{CpuSet, Machine};
 
-/// What an expression is resolved against.
+/// Environment in which an expression is resolved.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// The cpus that the cpuset lets this process use, whatever affinity mask it inherited; `machine.allowed` where
-    /// only that is known.
+    /// Cpus that the cpuset lets this process use, whatever affinity mask it inherited; `machine.allowed` if only that is known.
     pub reachable: &'a CpuSet,
-    /// The cpus that a survey found undisturbed, where there is a survey.
+    /// Cpus that a survey found undisturbed, or `None` without a survey.
     pub quiet: Option<&'a CpuSet>,
-    /// What each cpu is worth now, where that is known.
+    /// Current worth of each cpu, if known.
     pub worth: Option<&'a WorthNow>,
 }
 
-/// Which cpus an expression is.
+/// Cpus of an expression on a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
     /// The cpus; never empty.
     pub cpus: CpuSet,
-    /// The same cpus in the order in which threads would take them: lists as they were typed, everything else with one cpu
-    /// of each core before their siblings.
+    /// The same cpus in the order in which threads take them: lists as typed, everything else with one cpu of each core before its
+    /// siblings.
     pub order: Vec<u32>,
-    /// Who was left out, by reason.
+    /// Excluded cpus, by reason.
     pub left_out: Vec<LeftOut>,
-    /// What else to keep in mind, as sentences.
+    /// Further notes, as sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// Cpus that the expression holds and that cannot, or by default do not, take part.
+/// Cpus of the expression that cannot take part, or by default do not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
-    /// Why.
+    /// Reason.
     pub reason: Reason,
-    /// Which.
+    /// The cpus.
     pub cpus: CpuSet,
-    /// Those of them that the user named by their numbers.
+    /// The subset that the user named by number.
     pub named: CpuSet,
 }
 
-/// Why a cpu is left out.
+/// Reason why a cpu is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// It is switched off.
+    /// The cpu is switched off.
     Offline,
-    /// An hwloc export leaves it out: it is offline or not allowed. Named by number or by mask, it takes part.
+    /// An hwloc export omits it: it is offline or not allowed. If named by number or by mask, it takes part.
     Unlisted,
-    /// The cpuset of this process does not have it.
+    /// The cpuset of this process does not include it.
     NotInCpuset,
-    /// The kernel keeps it out of its balancing; named by number, by mask or as `isolated`, it takes part.
+    /// The kernel keeps it out of its balancing. If named by number, by mask or as `isolated`, it takes part.
     Isolated,
-    /// It is not in the affinity mask that this process inherited; named by number or by mask, it takes part.
+    /// It is not in the affinity mask that this process inherited. If named by number or by mask, it takes part.
     NotInMask,
 }
 
 impl Reason {
-    /// All reasons, strongest first: a cpu is told with the first that holds.
+    /// All reasons, strongest first: the first that applies to a cpu is reported.
     pub const ALL: [Self; 5] = [Self::Offline, Self::Unlisted, Self::NotInCpuset, Self::Isolated, Self::NotInMask];
 
-    /// The reason in words that follow "is" or "are".
+    /// Returns the reason in words that follow "is" or "are".
     pub const fn words(self) -> &'static str {
         match self {
             Self::Offline => "offline",
@@ -82,14 +81,14 @@ impl Reason {
         }
     }
 
-    /// Whether a user who names the cpu by its number gets it all the same.
+    /// Returns true if a cpu that the user names by number takes part all the same.
     pub const fn yields_to_a_name(self) -> bool {
         matches!(self, Self::Unlisted | Self::Isolated | Self::NotInMask)
     }
 }
 
 impl Context<'_> {
-    /// Why a cpu is left out where nobody names it by number; nothing where it takes part.
+    /// Returns the reason why a cpu that is not named by number is left out, or `None` if it takes part.
     fn reason(&self, cpu: u32) -> Option<Reason> {
         if self.machine.unlisted.contains(cpu) {
             Some(Reason::Unlisted)
@@ -106,7 +105,7 @@ impl Context<'_> {
         }
     }
 
-    /// Why a cpu is left out of a set whose cpus in `named` were named by number.
+    /// Returns the reason why a cpu is left out of a set in which `named` were named by number.
     fn reason_among(&self, cpu: u32, named: &CpuSet) -> Option<Reason> {
         self.reason(cpu).filter(|reason| !(reason.yields_to_a_name() && named.contains(cpu)))
     }

@@ -1,31 +1,30 @@
-//! Roles as they are typed: `io=^io-:0,work=worker|pool:llc:0 - 0`.
+//! Parser of roles: `io=^io-:0,work=worker|pool:llc:0 - 0`.
 //!
-//! A role is `NAME=REGEX:EXPR`, and roles are joined by commas. The regex ends at the first colon that stands neither in
-//! parentheses nor in brackets nor behind a backslash, so one that should match a colon has `\:`. The expression ends
-//! before a comma that a name and `=` follow, and an expression never holds `=`. So every text has one meaning:
-//! `a=x:0,2,b=y:1` are two roles, the first on cpus 0 and 2.
+//! A role is `NAME=REGEX:EXPR`, and commas join roles. The regex ends at the first colon outside parentheses and brackets that has no
+//! backslash before it, so a regex that matches a colon has `\:`. The expression ends before a comma that a name and `=` follow; an
+//! expression never holds `=`. So every text has one meaning: `a=x:0,2,b=y:1` are two roles, the first on cpus 0 and 2.
 //!
-//! Roles that are declared elsewhere are placed by name alone, and each may have a memory policy: `server=node:0@bind:0, load=1`.
+//! Roles declared elsewhere are placed by name alone, and each may have a memory policy: `server=node:0@bind:0, load=1`.
 
 use regex_lite::Regex;
 
 use super::memory::MemoryPolicy;
 use super::{Expression, PlacementError, parse};
 
-/// A role as it was typed; which cpus it means is known on a machine.
+/// A role as typed; its cpus depend on the machine.
 #[derive(Clone, Debug)]
 pub struct TypedRole {
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: String,
-    /// What the names of its threads look like, as it was typed.
+    /// Pattern of its threads' names, as typed.
     pub pattern: String,
-    /// The same, to be matched anywhere in a name.
+    /// The same pattern, to be matched anywhere in a name.
     pub regex: Regex,
-    /// Where it belongs.
+    /// Placement of its threads.
     pub expression: Expression,
 }
 
-/// A pattern is what was typed.
+/// Patterns are compared as text.
 impl PartialEq for TypedRole {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, &self.pattern, &self.expression) == (&other.name, &other.pattern, &other.expression)
@@ -34,14 +33,14 @@ impl PartialEq for TypedRole {
 
 const FORM: &str = "a role is NAME=REGEX:EXPR, as in 'io=^io-:0,work=worker:2-7'";
 
-/// Where a role that is declared elsewhere is to stand.
+/// Placement of a role that is declared elsewhere.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacedRole {
-    /// Its name.
+    /// Name of the role.
     pub name: String,
-    /// On which cpus.
+    /// Its cpus.
     pub expression: Expression,
-    /// Where its memory comes from; absent to leave that as it is.
+    /// Its memory policy; `None` keeps the current one.
     pub memory: Option<MemoryPolicy>,
 }
 
@@ -50,19 +49,19 @@ const FORM_OF_PLACED: &str =
 
 type Result<T> = std::result::Result<T, PlacementError>;
 
-/// Takes roles apart.
+/// Parses roles.
 ///
 /// # Errors
-/// [`PlacementError`] with the characters that are wrong.
+/// [`PlacementError`] with the wrong characters.
 pub fn roles(text: &str) -> Result<Vec<TypedRole>> {
     let mut reader = Reader { text: text.chars().collect(), place: 0 };
     reader.roles().map_err(|error| error.about(text))
 }
 
-/// Takes placements of roles apart.
+/// Parses placements of roles.
 ///
 /// # Errors
-/// [`PlacementError`] with the characters that are wrong.
+/// [`PlacementError`] with the wrong characters.
 pub fn placed_roles(text: &str) -> Result<Vec<PlacedRole>> {
     let mut reader = Reader { text: text.chars().collect(), place: 0 };
     reader.skip_space();
@@ -79,7 +78,7 @@ impl Reader {
         self.all(Self::role, |role| &role.name)
     }
 
-    /// One role after the other; no two have one name.
+    /// Reads one role after the other; no two have the same name.
     fn all<T>(&mut self, one: impl Fn(&mut Self) -> Result<T>, name: impl Fn(&T) -> &str) -> Result<Vec<T>> {
         let mut roles: Vec<T> = Vec::new();
         loop {
@@ -150,7 +149,7 @@ impl Reader {
             .map_err(|error| PlacementError::new(from..to, format!("invalid regular expression: {error}")))
     }
 
-    /// Where the regex that begins here ends: at its colon.
+    /// Returns the end of the regex that begins here: its colon.
     fn regex_end(&self, from: usize) -> Result<usize> {
         let (mut parentheses, mut brackets, mut place) = (0_u32, 0_u32, from);
         while let Some(&character) = self.text.get(place) {
@@ -172,13 +171,13 @@ impl Reader {
         Err(PlacementError::new(at, "expected a colon and cpus behind the regular expression").hint(FORM))
     }
 
-    /// How many characters behind an opening bracket belong to it: a `^`, and a closing bracket that is meant literally.
+    /// Returns the number of characters that belong to an opening bracket: a `^`, and a literal closing bracket.
     fn literal_bracket(&self, place: usize) -> usize {
         let caret = usize::from(self.text.get(place) == Some(&'^'));
         caret + usize::from(self.text.get(place + caret) == Some(&']'))
     }
 
-    /// Where the expression that begins here ends: at a comma that begins another role, or at the end.
+    /// Returns the end of the expression that begins here: a comma before another role, or the end of the text.
     fn expression_end(&self, from: usize) -> usize {
         let begins_role = |place: &usize| {
             let rest = &self.text[place + 1..];
@@ -197,7 +196,7 @@ impl Reader {
     }
 }
 
-/// The length of the name that stands here, if a name and `=` do: letters, digits, `-` and `_`, a letter first.
+/// Returns the length of the name before a `=` that begins here, or `None`: letters, digits, `-` and `_`, a letter first.
 fn name_end(text: &[char]) -> Option<usize> {
     let is_part = |character: &char| character.is_alphanumeric() || matches!(character, '-' | '_');
     let length = text.iter().take_while(|character| is_part(character)).count();

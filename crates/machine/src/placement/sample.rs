@@ -1,4 +1,4 @@
-//! Machines for the tests of the placement language, each with what makes it hard.
+//! Machines for the tests of the placement language, each with a difficulty.
 
 use crate::assemble::assemble;
 use crate::facts::CoreType::{Efficiency, Performance};
@@ -11,7 +11,7 @@ pub fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).expect("a cpu list")
 }
 
-/// A machine whose cores, clusters (by their L2) and last-level caches are given as functions of the cpu.
+/// Builds a machine with its cores, clusters (by their L2) and last-level caches given as functions of the cpu.
 fn built(
     cpus: u32,
     core: impl Fn(u32) -> u32,
@@ -98,17 +98,17 @@ pub fn resolved(machine: &Machine, text: &str) -> Result<Resolution, PlacementEr
     parse(text)?.resolve(&Context { machine, reachable: &machine.online, quiet: None, worth: None })
 }
 
-/// The cpus of an expression as a list.
+/// Returns the cpus of an expression as a list.
 pub fn cpus(machine: &Machine, text: &str) -> String {
     resolved(machine, text).unwrap_or_else(|error| panic!("{text}: {error}")).cpus.to_string()
 }
 
-/// The cpus of an expression in their order.
+/// Returns the cpus of an expression in their order.
 pub fn order(machine: &Machine, text: &str) -> String {
     super::order::list(&resolved(machine, text).unwrap_or_else(|error| panic!("{text}: {error}")).order)
 }
 
-/// What an expression is refused with: the text at the place, the words, and the hint.
+/// Formats the refusal of an expression: the text at the mistake, the message, and the hint.
 pub fn refusal(machine: &Machine, text: &str) -> String {
     let error = match resolved(machine, text) {
         Ok(resolution) => panic!("{text} is {}", resolution.cpus),

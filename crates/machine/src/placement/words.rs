@@ -1,24 +1,24 @@
-//! The words of the language, and what people who know other tools may have meant.
+//! Words of the language, and other tools' words for the same things.
 
 use super::expression::{BEST, NEAR, Name, Pattern};
 use crate::Level;
 
-/// A word that the language knows.
+/// A known word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// A level, which an index follows.
+    /// A level; an index follows.
     Level(Level),
     /// A name of cpus.
     Name(Name),
-    /// A pattern, which arguments follow.
+    /// A pattern; arguments follow.
     Pattern(Pattern),
-    /// `best`, which arguments follow.
+    /// `best`; arguments follow.
     Best,
-    /// `near`, which a device follows.
+    /// `near`; a device follows.
     Near,
 }
 
-/// The meaning of a word, upper or lower case.
+/// Looks a word up, ignoring case.
 pub fn find(word: &str) -> Option<Word> {
     let is = |known: &str| known.eq_ignore_ascii_case(word);
     let level = Level::ALL.into_iter().find(|level| is(level.word())).map(Word::Level);
@@ -31,13 +31,13 @@ pub fn find(word: &str) -> Option<Word> {
         .or_else(|| is(NEAR).then_some(Word::Near))
 }
 
-/// The longest known word that a text begins with and that ends there or before a hyphen (`all-core:0` is `all - core:0`).
+/// Finds the longest known word at the start of a text. A word ends at the text's end or before a hyphen (`all-core:0` is `all - core:0`).
 pub fn longest(text: &str) -> Option<(usize, Word)> {
     let ends: Vec<usize> = text.match_indices('-').map(|(place, _)| place).chain([text.len()]).collect();
     ends.into_iter().rev().find_map(|end| Some((end, find(&text[..end])?)))
 }
 
-/// What other tools call things, and what they are called here.
+/// Other tools' names, and the names here.
 const ELSEWHERE: [(&str, &str); 38] = [
     ("socket", "package:N"),
     ("sockets", "package:N"),
@@ -79,7 +79,7 @@ const ELSEWHERE: [(&str, &str); 38] = [
     ("gpu", "near(gpu:0)"),
 ];
 
-/// What to write instead of a word that the language does not know; nothing where it is a word, in the wrong place.
+/// Suggests a correction of an unknown word; `None` for a known word in the wrong place.
 pub fn meant(word: &str) -> Option<String> {
     if word.is_empty() || find(word).is_some() {
         return None;
@@ -98,7 +98,7 @@ pub fn meant(word: &str) -> Option<String> {
     (likeness > 0.78).then(|| format!("did you mean {known}?"))
 }
 
-/// Every word of the language.
+/// Returns every word of the language.
 pub fn all() -> Vec<&'static str> {
     let levels = Level::ALL.map(Level::word);
     let patterns = Pattern::ALL.map(Pattern::word);

@@ -1,30 +1,30 @@
-//! The cpus that are worth most at a moment, and why.
+//! The cpus worth most at a moment, and the reasons.
 
 use super::{CpuWorth, SpeedSource};
 use crate::suggested_command;
 
-/// Differences below this are not counted: shares of a second are not known better, and of cpus that are worth the same those come first
-/// whose cores have none yet.
+/// Smallest difference in worth that counts: shares of a second are not more accurate. Among equals, cpus on cores without a chosen cpu
+/// come first.
 const STEP: f32 = 0.05;
-/// Shares below this are no reason.
+/// Smallest share that is named as a reason.
 const LEAST_SHARE: f32 = 0.05;
 
-/// What the cpus of a machine are worth at a moment.
+/// Worth of a machine's cpus at a moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorthNow {
-    /// The cpus that are online.
+    /// Online cpus.
     pub cpus: Vec<CpuWorth>,
-    /// Where that comes from, as the beginning of a sentence: "a look of one second".
+    /// Origin of the data, as the beginning of a sentence: "a look of one second".
     pub from: String,
-    /// What speaks against relying on it, as sentences: a map that is stale.
+    /// Doubts about the data, as sentences: a map that is stale.
     pub doubts: Vec<String>,
 }
 
 impl WorthNow {
-    /// The cpus of a pool that are worth most, best first; of those that are worth the same the first of the pool.
+    /// Returns the cpus of a pool that are worth most, best first; among equals the first of the pool.
     ///
     /// # Errors
-    /// Where fewer are known.
+    /// If fewer cpus are known.
     pub fn best(&self, count: usize, pool: &[u32]) -> Result<Vec<u32>, String> {
         let mut known: Vec<(u32, f32)> = pool.iter().filter_map(|cpu| Some((*cpu, self.of(*cpu)?.worth()))).collect();
         if known.len() < count {
@@ -35,7 +35,7 @@ impl WorthNow {
         Ok(known.into_iter().take(count).map(|(cpu, _)| cpu).collect())
     }
 
-    /// Why these and not the others, and the doubts, as sentences.
+    /// Explains the choice and lists the doubts, as sentences.
     pub fn reasons(&self, chosen: &[u32], pool: &[u32]) -> Vec<String> {
         let worth = |cpu: u32| self.of(cpu).map(|cpu| 100.0 * cpu.worth());
         let least = chosen.iter().filter_map(|cpu| worth(*cpu)).fold(100.0, f32::min);
@@ -73,7 +73,7 @@ impl CpuWorth {
         self.record.worth
     }
 
-    /// What takes most of it: "52 % busy".
+    /// Lists the largest losses: "52 % busy".
     fn why(&self) -> String {
         let shares = &self.record.shares;
         let taken = [

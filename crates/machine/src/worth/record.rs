@@ -1,34 +1,35 @@
-//! A record of 64 bytes for each cpu, and a header of 64 bytes before them: docs/worth.md. All numbers are in the machine's byte order.
+//! Layout of the worth map: a header of 64 bytes, then a record of 64 bytes for each cpu (docs/worth.md). Numbers are in the machine's byte
+//! order.
 
 use serde::{Deserialize, Serialize};
 
-/// The first eight bytes.
+/// First eight bytes of the map.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"corworth");
-/// The version of the layout.
+/// Version of the layout.
 pub const LAYOUT_VERSION: u32 = 1;
-/// The header, in bytes.
+/// Size of the header, in bytes.
 pub const HEADER_BYTES: usize = 64;
-/// The header, in words of 8 bytes.
+/// Size of the header, in words of 8 bytes.
 pub const HEADER_WORDS: usize = HEADER_BYTES / 8;
-/// A record, in bytes: a line of the cache on most machines.
+/// Size of a record, in bytes: a cache line on most machines.
 pub const RECORD_BYTES: usize = 64;
-/// A record, in words of 8 bytes.
+/// Size of a record, in words of 8 bytes.
 pub const RECORD_WORDS: usize = RECORD_BYTES / 8;
-/// For a number that is unknown.
+/// Encoding of an unknown number.
 const NO_16: u16 = u16::MAX;
 const NO_8: u8 = u8::MAX;
 
-/// How a speed is known.
+/// Source of a speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SpeedSource {
-    /// It is not: all cpus count as equally fast.
+    /// Unknown: all cpus count as equally fast.
     #[default]
     Unknown,
-    /// By the latest survey of this machine.
+    /// The latest survey of this machine.
     Measured,
-    /// By the hardware's own ranking.
+    /// The hardware's own ranking.
     Hardware,
 }
 
@@ -36,48 +37,48 @@ pub enum SpeedSource {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shares {
-    /// Of programs, and of the kernel on their behalf.
+    /// Programs, and the kernel on their behalf.
     pub busy: f32,
-    /// Of handlers of interrupts.
+    /// Interrupt handlers.
     pub interrupts: f32,
-    /// Of soft interrupts.
+    /// Soft interrupts.
     pub soft_interrupts: f32,
-    /// Of the host, which ran something else.
+    /// Time that the host gave to others.
     pub stolen: f32,
-    /// Of real-time tasks; null where that is not measured. They are part of `busy` then.
+    /// Real-time tasks; null if not measured. They are part of `busy` then.
     pub realtime: Option<f32>,
 }
 
-/// What a cpu is worth.
+/// Worth of a cpu and its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
-    /// When it was updated, in nanoseconds of CLOCK_MONOTONIC.
+    /// Time of the update, in nanoseconds of CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Whether the cpu is online.
+    /// True if the cpu is online.
     pub online: bool,
-    /// Its speed times the share that one more thread would get: 0 to 1.
+    /// Speed times the share that one more thread would get: 0 to 1.
     pub worth: f32,
-    /// Its speed, of the fastest cpu of the machine: 0 to 1.
+    /// Speed relative to the machine's fastest cpu: 0 to 1.
     pub speed: f32,
-    /// How the speed is known.
+    /// Source of the speed.
     pub speed_source: SpeedSource,
-    /// What its time went to.
+    /// Shares of its time.
     pub shares: Shares,
-    /// How often it was throttled since boot, as far as the system reports that.
+    /// Number of times it was throttled since boot, as far as the system reports that.
     pub throttled: u32,
-    /// Its last-level cache, as `llc:N` counts them; null where there is none.
+    /// Last-level cache, as `llc:N` counts them; null if there is none.
     pub llc: Option<u16>,
-    /// Its memory node; null where there is none.
+    /// Memory node; null if there is none.
     pub node: Option<u16>,
-    /// Its kind of core, 0 for the best; null where all are alike.
+    /// Kind of core, 0 for the best; null if all are alike.
     pub kind: Option<u8>,
-    /// How much this can be relied on, in percent.
+    /// Confidence in the record, in percent.
     pub confidence: u8,
 }
 
 impl Record {
-    /// The words behind the first, whose lower half is the sequence number.
+    /// Returns the words after the first; the lower half of the first is the sequence number.
     pub fn words(&self) -> [u64; RECORD_WORDS - 1] {
         let floats = |low: f32, high: f32| u64::from(low.to_bits()) | u64::from(high.to_bits()) << 32;
         let source = match self.speed_source {
@@ -103,7 +104,7 @@ impl Record {
         ]
     }
 
-    /// Of such words; nothing where no corewise writes them.
+    /// Decodes such words; `None` if no corewise wrote them.
     pub fn of_words(words: &[u64; RECORD_WORDS - 1]) -> Option<Self> {
         let low = |word: u64| f32::from_bits(word as u32);
         let high = |word: u64| f32::from_bits((word >> 32) as u32);
@@ -141,23 +142,23 @@ impl Record {
 /// The header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// How many records follow: one for each cpu from 0 on.
+    /// Number of records that follow: one for each cpu from 0 on.
     pub records: u32,
-    /// How often they are updated, in milliseconds.
+    /// Interval between updates, in milliseconds.
     pub interval_ms: u32,
-    /// The process that writes them.
+    /// The process that writes the records.
     pub writer: u32,
 }
 
 impl Head {
-    /// Its words; the last update's time, the fourth, is written with each.
+    /// Returns the header's words. The fourth, the time of the last update, is written with each update.
     pub fn words(&self) -> [u64; HEADER_WORDS] {
         let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let size = HEADER_BYTES as u64 | (RECORD_BYTES as u64) << 32;
         [MAGIC, two(LAYOUT_VERSION, self.records), two(self.interval_ms, self.writer), 0, size, 0, 0, 0]
     }
 
-    /// Of such words; nothing where they are of another layout.
+    /// Decodes such words; `None` if they have another layout.
     pub fn of_words(words: &[u64; HEADER_WORDS]) -> Option<Self> {
         let head =
             Self { records: (words[1] >> 32) as u32, interval_ms: words[2] as u32, writer: (words[2] >> 32) as u32 };

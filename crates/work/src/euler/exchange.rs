@@ -1,17 +1,17 @@
-//! The layers at the ends of slabs, which neighbours look at.
+//! Exchange of the layers at the ends of slabs, which neighbours read.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::slab::{PARTS, Slab};
 use super::sweep::BEYOND;
 
-/// Copies of the layers that others need; of those of one step while others may still read those of the step before.
+/// Copies of the layers that others need. There are two, so that one step's can be written while others still read the previous step's.
 pub struct Exchange {
     layers: Vec<[Mutex<Vec<f64>>; 2]>,
 }
 
 impl Exchange {
-    /// For a box of so many layers.
+    /// Creates the copies for a box.
     pub fn new(layers: usize) -> Self {
         Self { layers: (0..layers).map(|_| Default::default()).collect() }
     }
@@ -21,7 +21,7 @@ impl Exchange {
         copies[(step % 2) as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows the layers at both ends of a slab to the others.
+    /// Publishes the layers at both ends of a slab.
     pub fn publish(&self, slab: &Slab, step: u64) {
         let layers = slab.layers();
         for layer in layers.clone() {
@@ -33,7 +33,7 @@ impl Exchange {
         }
     }
 
-    /// Copies the layers beyond both ends of a slab into it. All must have published theirs. The box is a ring.
+    /// Copies the layers beyond both ends of a slab into it. All threads must have published theirs. The box is a ring.
     pub fn fetch(&self, slab: &mut Slab, step: u64) {
         let (layers, all) = (slab.layers(), self.layers.len());
         if layers.is_empty() {

@@ -1,22 +1,22 @@
 //! An ideal gas: its state in the two usual sets of variables, its flux, and the flux between two states.
 
-/// The ratio of specific heats of air.
+/// Ratio of specific heats of air.
 pub const GAMMA: f64 = 1.4;
 
-/// What is conserved, per volume: mass, momentum normal to a face and along it, energy.
+/// Conserved variables, per volume: mass, momentum normal to a face and along it, energy.
 pub type Conserved = [f64; 5];
 
-/// Density, velocity normal to a face and along it, pressure.
+/// Primitive variables: density, velocity normal to a face and along it, pressure.
 pub type Primitive = [f64; 5];
 
-/// The conserved variables of primitive ones.
+/// Converts primitive variables to conserved ones.
 #[inline(always)]
 pub fn conserved([density, normal, first, second, pressure]: Primitive) -> Conserved {
     let kinetic = 0.5 * density * (normal * normal + first * first + second * second);
     [density, density * normal, density * first, density * second, pressure / (GAMMA - 1.0) + kinetic]
 }
 
-/// The primitive variables of conserved ones.
+/// Converts conserved variables to primitive ones.
 #[inline(always)]
 pub fn primitive([density, normal, first, second, energy]: Conserved) -> Primitive {
     let volume = 1.0 / density;
@@ -24,20 +24,20 @@ pub fn primitive([density, normal, first, second, energy]: Conserved) -> Primiti
     [density, normal * volume, first * volume, second * volume, (GAMMA - 1.0) * (energy - kinetic)]
 }
 
-/// The speed of sound.
+/// Returns the speed of sound.
 #[inline(always)]
 pub fn sound(density: f64, pressure: f64) -> f64 {
     (GAMMA * pressure / density).sqrt()
 }
 
-/// What flows through a face of area one in a time of one where the state is the same on both sides.
+/// Returns the flux through a face with the same state on both sides, per area and time.
 #[inline(always)]
 pub fn flux(state: Conserved, [_, speed, _, _, pressure]: Primitive) -> Conserved {
     let [density, normal, first, second, energy] = state;
     [density * speed, normal * speed + pressure, first * speed, second * speed, (energy + pressure) * speed]
 }
 
-/// The smaller one. The standard library's also looks for what is no number, and takes three times as long.
+/// Returns the smaller number. The standard library's function also handles NaN, and takes three times as long.
 #[inline(always)]
 const fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
@@ -48,14 +48,14 @@ const fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// The larger one; what is no number where one of them is none, so that it is not passed over.
+/// Returns the larger number, or NaN if one of them is NaN, so that it is not lost.
 #[inline(always)]
 pub const fn most(a: f64, b: f64) -> f64 {
     if a >= b || a.is_nan() { a } else { b }
 }
 
-/// The fastest waves to the left and to the right of two states: with the averages of Roe (B. Einfeldt, On Godunov-type methods for gas
-/// dynamics, SIAM Journal on Numerical Analysis 25, 1988), with which density and pressure stay positive.
+/// Returns the fastest waves to the left and to the right of two states, by the averages of Roe (B. Einfeldt, On Godunov-type methods for
+/// gas dynamics, SIAM Journal on Numerical Analysis 25, 1988). With these, density and pressure stay positive.
 #[inline(always)]
 fn wave_speeds(left: Conserved, right: Conserved, l: Primitive, r: Primitive) -> [f64; 2] {
     let (left_weight, right_weight) = (l[0].sqrt(), r[0].sqrt());
@@ -64,22 +64,22 @@ fn wave_speeds(left: Conserved, right: Conserved, l: Primitive, r: Primitive) ->
     let [u, v, w] = [1, 2, 3].map(|part| mean(l[part], r[part]));
     let enthalpy = mean((left[4] + l[4]) / l[0], (right[4] + r[4]) / r[0]);
     let squared = (GAMMA - 1.0) * (enthalpy - 0.5 * (u * u + v * v + w * w));
-    // Never below zero but by rounding.
+    // Negative only by rounding.
     let sound_between = larger(squared, 0.0).sqrt();
     let (left_sound, right_sound) = (sound(l[0], l[4]), sound(r[0], r[4]));
     [smaller(l[1] - left_sound, u - sound_between), larger(r[1] + right_sound, u + sound_between)]
 }
 
-/// The flux between two states: HLLC (E. F. Toro, M. Spruce and W. Speares, Shock Waves 4, 1994), with the wave speeds of P. Batten et al.
-/// (SIAM Journal on Scientific Computing 18, 1997). Without a branch, so that a compiler can do several at a time.
+/// Returns the flux between two states: HLLC (E. F. Toro, M. Spruce and W. Speares, Shock Waves 4, 1994), with the wave speeds of P. Batten
+/// et al. (SIAM Journal on Scientific Computing 18, 1997). It has no branch, so that it vectorises.
 #[inline(always)]
 pub fn flux_between(left: Conserved, right: Conserved) -> Conserved {
     let (l, r) = (primitive(left), primitive(right));
     let [left_speed, right_speed] = wave_speeds(left, right, l, r);
-    // What flows into the waves from either side, never zero.
+    // Mass flow into the waves from either side; never zero.
     let (left_mass, right_mass) = (l[0] * (left_speed - l[1]), r[0] * (right_speed - r[1]));
     let contact = (r[4] - l[4] + l[1] * left_mass - r[1] * right_mass) / (left_mass - right_mass);
-    // The face is in the gas that came from the side away from which the contact moves.
+    // The face is in the gas from the side that the contact moves away from.
     let is_left = contact >= 0.0;
     let pick = |a: f64, b: f64| if is_left { a } else { b };
     let state: Conserved = std::array::from_fn(|part| pick(left[part], right[part]));

@@ -1,9 +1,9 @@
-//! Where threads wait for each other again and again, and none waits for one that has gone.
+//! Reusable barrier; no thread waits for a member that has gone.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How often a thread looks whether the others are there before it sleeps: some 20 us.
+/// Spins of a waiting thread before it sleeps: some 20 us.
 const LOOKS: u32 = 1000;
 
 /// A barrier that can be broken.
@@ -11,7 +11,7 @@ pub struct Gate {
     members: usize,
     waiting: Mutex<Waiting>,
     changed: Condvar,
-    /// How often all have passed; beside the lock, so that it can be looked at without it.
+    /// Number of times all have passed; outside the lock, so that it can be read without it.
     passed: AtomicU64,
 }
 
@@ -21,19 +21,19 @@ struct Waiting {
     is_broken: bool,
 }
 
-/// Somebody who comes to the gate; breaks it when dropped before [`Member::leave`], by an error or a panic too.
+/// A member of the gate. Dropping it before [`Member::leave`], also by an error or a panic, breaks the gate.
 pub struct Member<'a> {
     gate: &'a Gate,
     has_left: bool,
 }
 
 impl Gate {
-    /// For so many members.
+    /// Creates a gate for a number of members.
     pub fn new(members: usize) -> Self {
         Self { members, waiting: Mutex::default(), changed: Condvar::new(), passed: AtomicU64::new(0) }
     }
 
-    /// One of the members. Each must become one, or the others wait for ever.
+    /// Returns one of the members. Each must be created, or the others wait for ever.
     pub const fn member(&self) -> Member<'_> {
         Member { gate: self, has_left: false }
     }
@@ -44,7 +44,7 @@ impl Gate {
 }
 
 impl Member<'_> {
-    /// Waits until all are here; whether they came.
+    /// Waits until all are here; returns true if they came.
     pub fn wait(&self) -> bool {
         let gate = self.gate;
         let before = {
@@ -73,7 +73,7 @@ impl Member<'_> {
         has_passed()
     }
 
-    /// Goes, with the work done: nobody will wait any more.
+    /// Leaves after the work is done, without breaking the gate.
     pub fn leave(mut self) {
         self.has_left = true;
     }

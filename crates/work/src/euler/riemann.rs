@@ -1,4 +1,4 @@
-//! The exact solution of Riemann's problem: two gases side by side, each the same everywhere, and what is where a time later.
+//! Exact solution of Riemann's problem: the state at a later time of two uniform gases that begin side by side.
 //!
 //! After E. F. Toro, Riemann Solvers and Numerical Methods for Fluid Dynamics, chapter 4.
 
@@ -7,15 +7,15 @@ use super::gas::{GAMMA, sound};
 /// Density, velocity and pressure.
 pub type Gas = [f64; 3];
 
-/// Sod's tube: the gas on its left.
+/// Left gas of Sod's tube.
 pub const SOD_LEFT: Gas = [1.0, 0.0, 1.0];
-/// Sod's tube: the gas on its right.
+/// Right gas of Sod's tube.
 pub const SOD_RIGHT: Gas = [0.125, 0.0, 0.1];
 
-/// Halvings of the interval in which the pressure is looked for: to the last bit.
+/// Bisections of the pressure's interval: to the last bit.
 const HALVINGS: u32 = 200;
 
-/// How much faster a gas of a given pressure is than this one behind the wave between them, and what is in front of a wave.
+/// Returns the velocity change across the wave between a gas and the given pressure behind it.
 fn speed_change([density, _, own]: Gas, pressure: f64) -> f64 {
     if pressure > own {
         let (a, b) = (2.0 / ((GAMMA + 1.0) * density), (GAMMA - 1.0) / (GAMMA + 1.0) * own);
@@ -26,7 +26,7 @@ fn speed_change([density, _, own]: Gas, pressure: f64) -> f64 {
     }
 }
 
-/// Pressure and velocity between the two outer waves, of gases that do not part so fast that nothing is between them.
+/// Returns pressure and velocity between the two outer waves, for gases that do not part so fast that a vacuum forms.
 pub fn between(left: Gas, right: Gas) -> (f64, f64) {
     let excess = |pressure| speed_change(left, pressure) + speed_change(right, pressure) + right[1] - left[1];
     let (mut low, mut high) = (0.0, left[2].max(right[2]));
@@ -42,13 +42,13 @@ pub fn between(left: Gas, right: Gas) -> (f64, f64) {
     (pressure, velocity)
 }
 
-/// The gas at a place, in the distance per time from where the two met.
+/// Returns the gas at a place, given as distance per time from the initial boundary.
 pub fn at(left: Gas, right: Gas, place: f64) -> Gas {
     let (pressure, velocity) = between(left, right);
     if place <= velocity {
         return left_of_contact(left, pressure, velocity, place);
     }
-    // In a mirror the right is the left.
+    // Mirrored, the right side is the left side.
     let mirrored = left_of_contact([right[0], -right[1], right[2]], pressure, -velocity, -place);
     [mirrored[0], -mirrored[1], mirrored[2]]
 }

@@ -1,4 +1,4 @@
-//! The cells of one thread: some layers of the box, in memory that the thread has touched first.
+//! Cells of one thread: some layers of the box, in memory that the thread touches first.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,23 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::gas::{Conserved, Primitive, conserved, most};
 use super::sweep::{BEYOND, Cells, ROWS, fastest, sweep};
 
-/// Variables of a cell.
+/// Number of variables of a cell.
 pub const PARTS: usize = 5;
 
-/// Some layers of a box, all variables of which are conserved ones: density, momentum along x, y and z, energy. Each variable has its own
-/// part of memory, in which cells along x are neighbours.
+/// Some layers of a box in conserved variables: density, momentum along x, y and z, energy. Each variable has its own part of memory, in
+/// which cells along x are neighbours.
 pub struct Slab {
     /// Cells of the whole box along x, y and z.
     shape: [usize; 3],
-    /// Which layers along z it has.
+    /// Its layers along z.
     layers: Range<usize>,
     cells: Vec<f64>,
-    /// The layers beyond both ends, in the order of z, each with all its variables.
+    /// Layers beyond both ends, in the order of z, each with all its variables.
     beyond: [Vec<f64>; 2 * BEYOND],
     rows: Vec<Cells>,
 }
 
-/// How the rows along a direction lie in memory.
+/// Memory layout of the rows along a direction.
 #[derive(Clone, Copy)]
 struct Rows {
     direction: usize,
@@ -32,7 +32,7 @@ struct Rows {
 }
 
 impl Slab {
-    /// Layers of a box that holds what `gas` says for each cell, by its number along x, y and z.
+    /// Creates layers of a box; `gas` gives the initial state of each cell, by its number along x, y and z.
     pub fn new(shape: [usize; 3], layers: Range<usize>, gas: &(dyn Fn([usize; 3]) -> Primitive + Sync)) -> Self {
         let [width, depth, _] = shape;
         let count = width * depth * layers.len();
@@ -47,33 +47,33 @@ impl Slab {
         Self { shape, layers, cells, beyond, rows: Vec::new() }
     }
 
-    /// Which layers it has.
+    /// Returns its layers.
     pub fn layers(&self) -> Range<usize> {
         self.layers.clone()
     }
 
-    /// Cells of a layer.
+    /// Returns the number of cells in a layer.
     pub const fn plane(&self) -> usize {
         self.shape[0] * self.shape[1]
     }
 
-    /// How many cells it has.
+    /// Returns its number of cells.
     pub const fn count(&self) -> usize {
         self.cells.len() / PARTS
     }
 
-    /// One variable of one of its layers, by the layer's number in the box.
+    /// Returns one variable of one of its layers, by the layer's number in the box.
     pub fn layer(&self, layer: usize, part: usize) -> &[f64] {
         let begin = part * self.count() + (layer - self.layers.start) * self.plane();
         &self.cells[begin..begin + self.plane()]
     }
 
-    /// The conserved variables of a cell, by its number along x, y and z in the box.
+    /// Returns the conserved variables of a cell, by its number along x, y and z in the box.
     pub fn cell(&self, [x, y, z]: [usize; 3]) -> Conserved {
         std::array::from_fn(|part| self.layer(z, part)[y * self.shape[0] + x])
     }
 
-    /// The layers beyond both ends, to be filled before a sweep along z: first the two before its own, then the two after.
+    /// Returns the layers beyond both ends, to be filled before a sweep along z: first the two before its own, then the two after.
     pub fn beyond(&mut self) -> &mut [Vec<f64>; 2 * BEYOND] {
         &mut self.beyond
     }
@@ -89,8 +89,8 @@ impl Slab {
         Rows { direction, count, length, stride }
     }
 
-    /// Steps all cells along a direction (0, 1, 2 for x, y, z), with `ratio` as [`sweep`] has it, and gives the fastest wave afterwards; absent
-    /// where it was stopped.
+    /// Steps all cells along a direction (0, 1, 2 for x, y, z), with the `ratio` of [`sweep`]. Returns the fastest wave afterwards, or
+    /// `None` if it was stopped.
     pub fn step_along(&mut self, direction: usize, ratio: f64, stop: &AtomicBool) -> Option<f64> {
         let along = self.rows_along(direction);
         let mut speed = 0.0;
@@ -112,7 +112,7 @@ impl Slab {
         Some(speed)
     }
 
-    /// Where the rows begin; the last again where there are fewer.
+    /// Returns the starts of the rows; the last is repeated if there are fewer.
     fn begins(&self, along: Rows, first: usize) -> [usize; ROWS] {
         std::array::from_fn(|row| {
             let row = (first + row).min(along.count - 1);
@@ -169,7 +169,7 @@ impl Slab {
                     values[begin..begin + ROWS].copy_from_slice(&cell[slot]);
                 }
             } else {
-                // The last row, where it is there several times, came out the same each time.
+                // If the last row is repeated, each copy has the same result.
                 for (row, begin) in begins.into_iter().enumerate() {
                     let values = values[begin..].iter_mut().step_by(along.stride);
                     inner.iter().zip(values).for_each(|(cell, value)| *value = cell[slot][row]);
@@ -179,12 +179,12 @@ impl Slab {
     }
 }
 
-/// Where each variable is found when a direction takes the place of x.
+/// Returns the variables in the order for a direction that takes the place of x.
 const fn turned(direction: usize) -> [usize; PARTS] {
     [0, 1 + direction, 1 + (direction + 1) % 3, 1 + (direction + 2) % 3, 4]
 }
 
-/// Makes rows rings: what is beyond one end is the other end.
+/// Closes rows to rings: the cells beyond one end repeat the other end.
 fn close(rows: &mut [Cells]) {
     let length = rows.len() - 2 * BEYOND;
     for beyond in 0..BEYOND {

@@ -1,4 +1,4 @@
-//! The gas in a box that is a ring in each direction, moved on by threads that each have some of its layers.
+//! Solver for the gas in a box that is a ring in each direction; each thread has some of its layers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,62 +11,62 @@ use crate::amount::Span;
 use crate::crew::crew;
 use crate::{Error, Settings};
 
-/// How many cells a wave may cross in a step. Below one half, so that what flows into a cell's two edges is never more than is in it.
+/// Cells that a wave may cross in a step. Below one half, so that the flow through a cell's two edges never exceeds its contents.
 const COURANT: f64 = 0.4;
 
-/// What is in the box, and when it is enough.
+/// Initial state of the box, and when to end.
 pub struct Problem<'a> {
-    /// Cells along x, y and z; the number of threads at work is at most that along z.
+    /// Cells along x, y and z; at most as many threads work as there are cells along z.
     pub shape: [usize; 3],
-    /// The width of a cell.
+    /// Width of a cell.
     pub width: f64,
-    /// What a cell holds at the beginning, by its number along x, y and z.
+    /// Returns the initial state of a cell, by its number along x, y and z.
     pub gas: &'a (dyn Fn([usize; 3]) -> Primitive + Sync),
-    /// When to end.
+    /// End of the simulation.
     pub until: Until,
 }
 
-/// When to end.
+/// End of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
-    /// After so many steps.
+    /// After this many steps.
     Steps(u64),
-    /// When the gas has moved on for so long, in its own time; the last step is shortened to end there.
+    /// At this time of the simulated gas; the last step is shortened to end there.
     Moment(f64),
-    /// When the computer has worked for so long; one step at least.
+    /// After this much computing time; at least one step.
     Elapsed(Duration),
 }
 
-/// What came out.
+/// Result of a simulation.
 pub struct Solution {
-    /// Steps that were made.
+    /// Number of steps.
     pub steps: u64,
-    /// Seconds that they took.
+    /// Elapsed seconds.
     pub seconds: f64,
-    /// The layers, in the order of z.
+    /// Layers, in the order of z.
     pub slabs: Vec<Slab>,
-    /// The sums of the variables over all cells, before and after, in an order that does not depend on the number of threads.
+    /// Sums of the variables over all cells, before and after, in an order that does not depend on the number of threads.
     pub sums: [[f64; PARTS]; 2],
 }
 
-/// What the threads have in common.
+/// State shared by the threads.
 struct Shared<'a> {
     problem: &'a Problem<'a>,
     exchange: Exchange,
     gate: Gate,
-    /// The fastest wave of each thread, as bits, by the step's parity.
+    /// Fastest wave of each thread, as bits, by the step's parity.
     speeds: [Vec<AtomicU64>; 2],
-    /// Whether the first thread's clock says that it is enough, by the step's parity.
+    /// True if the first thread's clock says that it is enough, by the step's parity.
     is_over: [AtomicBool; 2],
     stop: &'a AtomicBool,
 }
 
-/// Moves the gas on.
+/// Runs the simulation.
 ///
 /// # Errors
-/// As [`Error`] says; [`Error::Wrong`] where the gas became something that no gas is.
+/// See [`Error`]; [`Error::Wrong`] if the gas reaches an impossible state.
 pub fn solve(settings: &Settings, problem: &Problem<'_>, stop: &AtomicBool) -> Result<Solution, Error> {
-    // One without a layer would only be waited for.
+    // A thread without a layer would only delay the others.
     let threads = settings.threads.min(problem.shape[2]);
     let settings = &Settings { threads, ..settings.clone() };
     let shared = Shared {
@@ -84,11 +84,11 @@ pub fn solve(settings: &Settings, problem: &Problem<'_>, stop: &AtomicBool) -> R
     Ok(Solution { steps, seconds, slabs: parts.into_iter().map(|part| part.slab).collect(), sums })
 }
 
-/// What one thread has at its end.
+/// Final state of one thread.
 struct Part {
     slab: Slab,
     steps: u64,
-    /// Of each layer.
+    /// Sums of each layer, before and after.
     sums: [Vec<[f64; PARTS]>; 2],
     span: Span,
 }
@@ -103,13 +103,13 @@ fn layer_sums(slab: &Slab) -> Vec<[f64; PARTS]> {
 }
 
 impl Shared<'_> {
-    /// One thread's work; absent where it was stopped, or where another thread has gone.
+    /// Runs one thread's work; `None` if it was stopped, or if another thread has gone.
     fn work(&self, thread: usize, threads: usize) -> Result<Option<Part>, Error> {
         let member = self.gate.member();
         let until = |thread: usize| self.problem.shape[2] * thread / threads;
         let mut slab = Slab::new(self.problem.shape, until(thread)..until(thread + 1), self.problem.gas);
         let before = layer_sums(&slab);
-        // For the fastest wave: nothing moves in no time. Not along z, where the neighbours' layers are still missing.
+        // A step of zero time finds the fastest wave. Not along z, since the neighbours' layers are still missing.
         let Some(speed) = slab.step_along(0, 0.0, self.stop) else { return Ok(None) };
         if !member.wait() {
             return Ok(None);
@@ -121,8 +121,8 @@ impl Shared<'_> {
         Ok(Some(Part { slab, steps, sums, span }))
     }
 
-    /// All steps, and how many they were. Even ones go along x, y and z, odd ones back, so that two are exact to the second order (G. Strang,
-    /// SIAM Journal on Numerical Analysis 5, 1968).
+    /// Makes all steps; returns their number. Even steps go along x, y and z, odd ones back, so that two are exact to the second order (G.
+    /// Strang, SIAM Journal on Numerical Analysis 5, 1968).
     fn steps(&self, slab: &mut Slab, thread: usize, mut speed: f64, member: &Member<'_>) -> Result<Option<u64>, Error> {
         let (begin, mut moment) = (std::time::Instant::now(), 0.0);
         for step in 0.. {
@@ -149,7 +149,7 @@ impl Shared<'_> {
         Ok(None)
     }
 
-    /// How long a step may be for the fastest wave of all.
+    /// Returns the longest step that the fastest wave of all allows.
     fn time_of(&self, step: u64) -> Result<f64, Error> {
         let speeds = self.speeds[step as usize % 2].iter().map(|bits| f64::from_bits(bits.load(Ordering::Relaxed)));
         let fastest = speeds.fold(0.0, most);
@@ -159,7 +159,7 @@ impl Shared<'_> {
         Err(Error::Wrong(format!("the fastest wave of the gas is {fastest} after {step} steps")))
     }
 
-    /// How long the step is; absent where it was enough.
+    /// Returns the length of the step; `None` if it was enough.
     fn time_left(&self, step: u64, moment: f64, time: f64) -> Option<f64> {
         let (is_enough, time) = match self.problem.until {
             Until::Steps(steps) => (step >= steps, time),
@@ -169,7 +169,7 @@ impl Shared<'_> {
         (!is_enough).then_some(time)
     }
 
-    /// One step; the fastest wave afterwards.
+    /// Makes one step; returns the fastest wave afterwards.
     fn step(&self, slab: &mut Slab, step: u64, ratio: f64, member: &Member<'_>) -> Option<f64> {
         if step % 2 == 1 {
             self.exchange.fetch(slab, step);

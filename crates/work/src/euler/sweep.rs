@@ -5,15 +5,15 @@
 
 use super::gas::{Conserved, Primitive, conserved, flux, flux_between, most, primitive, sound};
 
-/// Rows that are worked on side by side, so that a compiler can use wide registers.
+/// Rows that are processed side by side, so that the compiler can use wide registers.
 pub const ROWS: usize = 8;
-/// Cells beyond each end of a row that its step looks at.
+/// Cells beyond each end of a row that its step reads.
 pub const BEYOND: usize = 2;
-/// The same cell of all rows: each variable of all of them, together.
+/// The same cell of all rows: the values of each variable together.
 pub type Cells = [[f64; ROWS]; 5];
 
-/// Steps all rows: `cells` are those of the rows, with [`BEYOND`] cells more at each end, which stay as they are. `ratio` is the step's time
-/// by the width of a cell.
+/// Steps all rows. `cells` are the rows with [`BEYOND`] more cells at each end, which stay unchanged. `ratio` is the step's time divided by
+/// the width of a cell.
 pub fn sweep(cells: &mut [Cells], ratio: f64) {
     let count = cells.len();
     if count < 2 * BEYOND + 1 {
@@ -35,7 +35,7 @@ pub fn sweep(cells: &mut [Cells], ratio: f64) {
     }
 }
 
-/// The largest speed of a wave in any direction in the cells.
+/// Returns the largest speed of a wave in any direction in the cells.
 pub fn fastest(cells: &[Cells]) -> f64 {
     let mut fastest = [0.0_f64; ROWS];
     for cell in cells {
@@ -98,7 +98,7 @@ fn update(cells: &mut Cells, inflow: &Cells, outflow: &Cells, ratio: f64) {
     }
 }
 
-/// The states at a cell's two edges after half of the step. A cell from which more might flow than is in it is taken as even.
+/// Returns the states at a cell's two edges after half of the step. A cell that might lose more than it holds is treated as constant.
 #[inline(always)]
 fn edges_of(
     state: Conserved,
@@ -115,20 +115,20 @@ fn edges_of(
     let change: Conserved = std::array::from_fn(|part| 0.5 * ratio * (inflow[part] - outflow[part]));
     let left_state: Conserved = std::array::from_fn(|part| left_state[part] + change[part]);
     let right_state: Conserved = std::array::from_fn(|part| right_state[part] + change[part]);
-    // As thirds of the cell: what the edges have too much, the middle must have left (C. Berthon, Numerische Mathematik 104, 2006).
+    // As thirds of the cell: the excess at the edges must be left in the middle (C. Berthon, Numerische Mathematik 104, 2006).
     let middle: Conserved = std::array::from_fn(|part| 3.0 * state[part] - left_state[part] - right_state[part]);
     let is_even = !(is_gas(left_state) & is_gas(middle) & is_gas(right_state));
     let pick = |edge: Conserved| std::array::from_fn(|part| if is_even { state[part] } else { edge[part] });
     (pick(left_state), pick(right_state))
 }
 
-/// Whether there is mass, and energy beyond that of its motion.
+/// Returns true if density is positive, and energy exceeds kinetic energy.
 #[inline(always)]
 fn is_gas([density, normal, first, second, energy]: Conserved) -> bool {
     (density > 0.0) & (2.0 * density * energy > normal * normal + first * first + second * second)
 }
 
-/// The smaller of two differences where both are of one sign, and none where they are not.
+/// Returns the smaller of two differences if both have the same sign, otherwise zero.
 #[inline(always)]
 fn minmod(a: f64, b: f64) -> f64 {
     let smaller = if a.abs() < b.abs() { a } else { b };

@@ -1,40 +1,41 @@
-//! The second method: a ray against every triangle of a mesh, in double precision.
+//! Reference method: a ray against every triangle of a mesh, in double precision.
 
 use glam::Vec3A;
 
 use super::{Mesh, Ray};
 
-/// How exactly distances agree, relative to them.
+/// Relative tolerance of distances.
 pub const TOLERANCE: f64 = 1e-4;
-/// What single precision may lose in one step of the computation, with room to spare: sixteen times half the distance of neighbouring numbers.
+/// Rounding error of single precision in one step of the computation, with a margin: sixteen times half the spacing of neighbouring
+/// numbers.
 const LOST: f64 = 1e-6;
 
-/// What a ray may meet: single precision cannot tell on which side of an edge a ray passes that is very close to it, so such a ray has more than
-/// one right answer.
+/// Possible hits of a ray. Single precision cannot decide on which side of a close edge a ray passes, so such a ray has several right
+/// answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// The distance of the nearest triangle that it meets well inside; absent where it meets none so.
+    /// Distance of the nearest triangle that it hits well inside; `None` if there is no such triangle.
     pub surely: Option<f64>,
-    /// Triangles that it meets too close to an edge, or too flat, to be sure, and that are nearer than that: their distances, and how uncertain
-    /// these are.
+    /// Nearer triangles that it hits too close to an edge, or at too flat an angle, to be sure: their distances, and the uncertainty of
+    /// these.
     pub perhaps: Vec<(f64, f64)>,
 }
 
 impl Answer {
-    /// Whether a distance, or that nothing is met, is right.
+    /// Returns true if a distance, or `None` for no hit, is right.
     pub fn allows(&self, distance: Option<f32>) -> bool {
         let Some(distance) = distance.map(f64::from) else { return self.surely.is_none() };
         let is = |exact: f64, uncertain: f64| (exact - distance).abs() <= uncertain.max(TOLERANCE * exact);
         self.surely.is_some_and(|exact| is(exact, 0.0)) || self.perhaps.iter().any(|(exact, by)| is(*exact, *by))
     }
 
-    /// Whether there is one right answer only.
+    /// Returns true if there is only one right answer.
     pub fn is_certain(&self) -> bool {
         self.perhaps.is_empty()
     }
 }
 
-/// What a ray meets first, by asking every triangle.
+/// Finds a ray's first hit by testing every triangle.
 pub fn nearest(mesh: &Mesh, ray: &Ray) -> Answer {
     let mut answer = Answer::default();
     for met in mesh.all_corners().filter_map(|corners| meet(corners, ray)) {
@@ -52,11 +53,11 @@ pub fn nearest(mesh: &Mesh, ray: &Ray) -> Answer {
 struct Met {
     distance: f64,
     uncertain: f64,
-    /// Well inside of the triangle and of the ray's ends.
+    /// True if well inside the triangle and the ray's ends.
     is_certain: bool,
 }
 
-/// One triangle: Moeller and Trumbore, "Fast, minimum storage ray/triangle intersection", Journal of Graphics Tools 2(1), 1997.
+/// Intersects one triangle: Moeller and Trumbore, "Fast, minimum storage ray/triangle intersection", Journal of Graphics Tools 2(1), 1997.
 fn meet(corners: [Vec3A; 3], ray: &Ray) -> Option<Met> {
     let [a, b, c] = corners.map(|corner| corner.as_dvec3());
     let (origin, direction) = (ray.origin.as_dvec3(), ray.direction.as_dvec3());
@@ -68,7 +69,7 @@ fn meet(corners: [Vec3A; 3], ray: &Ray) -> Option<Met> {
     }
     let (u, v) = (from_a.dot(across) / determinant, direction.dot(turned) / determinant);
     let distance = side_c.dot(turned) / determinant;
-    // The errors of the products above, over what they are divided by.
+    // The errors of the products above, over their divisors.
     let (long, short) = (side_b.length().max(side_c.length()), side_b.length().min(side_c.length()));
     let edge = LOST * (1.0 + from_a.length() * direction.length() * long / determinant.abs());
     let uncertain = LOST * (from_a.length() * long * short / determinant.abs() + distance.abs());

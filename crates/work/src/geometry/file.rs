@@ -1,4 +1,4 @@
-//! Meshes out of files: Wavefront OBJ, and PLY (text and binary).
+//! Reader of mesh files: Wavefront OBJ, and PLY (text and binary).
 
 use std::io::{BufReader, Read as _};
 use std::path::Path;
@@ -11,11 +11,11 @@ use ply_rs_bw::ply::{Property, PropertyAccess, PropertyAccessResult};
 use super::Mesh;
 use crate::Error;
 
-/// The mesh in a file; which kind it is of is seen by its first bytes. Polygons are divided into triangles from their first corner; what else
-/// is in the file (normals, colours, materials, lines) is not looked at.
+/// Reads the mesh in a file; the first bytes decide the format. Polygons are split into triangles at their first corner; other contents
+/// (normals, colours, materials, lines) are ignored.
 ///
 /// # Errors
-/// [`Error::Input`] where it cannot be read, is neither, is damaged, or holds no triangle.
+/// [`Error::Input`] if it cannot be read, has neither format, is damaged, or holds no triangle.
 pub fn read(path: &Path) -> Result<Mesh, Error> {
     let wrong = |why: String| Error::Input { what: path.display().to_string(), why };
     let open = || Input::open(path, InputKind::WorkloadMesh).map_err(|error| wrong(error.to_string()));
@@ -29,7 +29,7 @@ pub fn read(path: &Path) -> Result<Mesh, Error> {
 fn obj(mut file: BufReader<Input>) -> Result<Mesh, String> {
     let options =
         tobj::LoadOptions { triangulate: true, ignore_points: true, ignore_lines: true, ..Default::default() };
-    // No materials are wanted, so none are read.
+    // Materials are not needed, so they are not read.
     let read = tobj::load_obj_buf(&mut file, &options, |_| Err(tobj::LoadError::OpenFileFailed));
     let (models, _) = read.map_err(|error| format!("as an OBJ file: {error}"))?;
     let (mut points, mut triangles) = (Vec::new(), Vec::new());
@@ -54,10 +54,10 @@ fn ply(mut file: BufReader<Input>) -> Result<Mesh, String> {
     Mesh::new(points, triangles)
 }
 
-/// A vertex, a face, or something else of a PLY file. A coordinate that is not there is no number, which a mesh refuses.
+/// A vertex, a face, or another element of a PLY file. A missing coordinate is NaN, which a mesh refuses.
 struct Element {
     point: Vec3A,
-    /// The numbers of a face's points, or what is none.
+    /// Numbers of a face's points, or the first invalid one.
     corners: Result<Vec<u32>, i64>,
 }
 
@@ -92,7 +92,7 @@ fn number(property: &Property) -> Option<f32> {
     }
 }
 
-/// The numbers of a face's points; an error with the first that is none.
+/// Returns the numbers of a face's points; the error is the first invalid one.
 fn corners(property: Property) -> Result<Vec<u32>, i64> {
     fn all<T: Into<i64>>(values: Vec<T>) -> Result<Vec<u32>, i64> {
         values.into_iter().map(|value| value.into()).map(|value| u32::try_from(value).map_err(|_| value)).collect()

@@ -1,4 +1,4 @@
-//! The bounding-volume hierarchy over a mesh: which of its triangles a ray meets first, without asking all.
+//! Bounding-volume hierarchy over a mesh: finds the first triangle that a ray hits without testing all.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use obvhs::triangle::Triangle;
 
 use super::{Mesh, Ray};
 
-/// Where a ray meets a mesh.
+/// Hit of a ray on a mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
-    /// The number of the triangle in its mesh.
+    /// Number of the triangle in its mesh.
     pub triangle: u32,
-    /// How far from the ray's origin, in lengths of its direction.
+    /// Distance from the ray's origin, in lengths of its direction.
     pub distance: f32,
-    /// Where the hierarchy has the triangle.
+    /// Index of the triangle in the hierarchy.
     leaf: u32,
 }
 
-/// A hierarchy of boxes, two in each, made by the crate obvhs, and the triangles of its leaves in the order in which a ray comes to them. It is only
-/// read after it was made, by any number of threads.
+/// A binary hierarchy of boxes, built by the crate obvhs, with its triangles in the order of the leaves. After construction any number of
+/// threads only read it.
 #[derive(Clone)]
 pub struct Hierarchy {
     boxes: Bvh2,
@@ -32,7 +32,7 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// The hierarchy of a mesh; the same for the same mesh.
+    /// Builds the hierarchy of a mesh; the same for the same mesh.
     pub fn new(mesh: &Mesh) -> Self {
         let corners: Vec<Triangle> = mesh.all_corners().map(|[v0, v1, v2]| Triangle { v0, v1, v2 }).collect();
         let boxes = build_bvh2_from_tris(&corners, BvhBuildParams::medium_build(), &mut Duration::default());
@@ -40,7 +40,7 @@ impl Hierarchy {
         Self { boxes, triangles }
     }
 
-    /// The triangle that a ray meets first, from either side.
+    /// Returns the first triangle that a ray hits, from either side.
     #[inline]
     pub fn nearest(&self, ray: &Ray) -> Option<Hit> {
         let hit = self.traverse(ray);
@@ -49,7 +49,7 @@ impl Hierarchy {
         Some(Hit { triangle, distance: hit.t, leaf })
     }
 
-    /// How far a ray goes until it meets a triangle; absent where it meets none. It is [`Hierarchy::nearest`] without the look-up of which triangle it is.
+    /// Returns the distance to the first triangle that a ray hits, or `None`. It is [`Hierarchy::nearest`] without looking up the triangle.
     #[inline]
     pub fn distance(&self, ray: &Ray) -> Option<f32> {
         let hit = self.traverse(ray);
@@ -64,20 +64,20 @@ impl Hierarchy {
         hit
     }
 
-    /// Whether a ray meets no triangle; no more of them are asked than it takes.
+    /// Returns true if a ray hits no triangle; stops at the first hit.
     #[inline]
     pub fn is_free(&self, ray: &Ray) -> bool {
         let triangles = self.triangles.as_slice();
         self.boxes.ray_traverse_miss(inner(ray), |ray, leaf| triangles[leaf].intersect(ray))
     }
 
-    /// The direction across the triangle of a hit, of length one; it may point to either side. Zero for a triangle without area.
+    /// Returns the unit normal of a hit's triangle, on either side. Zero for a triangle without area.
     #[inline]
     pub fn normal(&self, hit: &Hit) -> Vec3A {
         self.triangles[hit.leaf as usize].compute_normal()
     }
 
-    /// The same again in memory that nobody has touched before the calling thread, so that it is where that thread's memory policy puts it.
+    /// Copies it into fresh memory first touched by the calling thread, so that the thread's memory policy places it.
     #[must_use]
     pub fn copied(&self) -> Self {
         let boxes = Bvh2 {
@@ -89,15 +89,15 @@ impl Hierarchy {
         Self { boxes, triangles: fresh(&self.triangles) }
     }
 
-    /// The memory that tracing a ray reads, in bytes.
+    /// Returns the size of the memory that tracing reads, in bytes.
     pub fn bytes(&self) -> usize {
         let Self { boxes, triangles } = self;
         size_of_val(&boxes.nodes[..]) + size_of_val(&boxes.primitive_indices[..]) + size_of_val(&triangles[..])
     }
 }
 
-/// A copy in pages that come fresh from the kernel. An allocator may give memory out again that another thread has touched, on another node; what is
-/// larger than 32 MiB it always maps anew (mallopt(3) on M_MMAP_THRESHOLD), and what of that is not written takes no memory.
+/// Copies items into fresh pages from the kernel. An allocator may reuse memory that another thread has touched, on another node.
+/// Allocations above 32 MiB are always mapped anew (mallopt(3) on M_MMAP_THRESHOLD), and their unwritten part takes no memory.
 pub fn fresh<T: Copy>(items: &[T]) -> Vec<T> {
     const MAPPED_BYTES: usize = (32 << 20) + 4096;
     let mut copy = Vec::with_capacity(items.len().max(MAPPED_BYTES / size_of::<T>().max(1)));

@@ -2,7 +2,7 @@
 
 use glam::Vec3A;
 
-/// The most triangles a mesh may have: its hierarchy takes some 200 bytes for each.
+/// Maximum triangles of a mesh: its hierarchy takes about 200 bytes for each.
 pub const MOST_TRIANGLES: usize = 10_000_000;
 
 /// Points, and triangles between them; at least one triangle, all numbers finite.
@@ -13,10 +13,10 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// A mesh of triangles that name points by their numbers from zero.
+    /// Creates a mesh of triangles that name points by their numbers from zero.
     ///
     /// # Errors
-    /// In words: there is no triangle, or too many; a point is not there; a coordinate is no number, or so large that squares of it are none.
+    /// In words: if there is no triangle, or too many; if a point does not exist; if a coordinate is not finite or above 1e15.
     pub fn new(points: Vec<Vec3A>, triangles: Vec<[u32; 3]>) -> Result<Self, String> {
         if triangles.is_empty() {
             return Err("it contains no triangle".into());
@@ -33,37 +33,37 @@ impl Mesh {
         Ok(Self { points, triangles })
     }
 
-    /// How many triangles it has.
+    /// Returns the number of triangles.
     pub fn len(&self) -> usize {
         self.triangles.len()
     }
 
-    /// Never: a mesh has a triangle.
+    /// Returns false: a mesh has at least one triangle.
     pub fn is_empty(&self) -> bool {
         self.triangles.is_empty()
     }
 
-    /// The corners of a triangle by its number.
+    /// Returns the corners of a triangle by its number.
     ///
     /// # Panics
-    /// When the number is not below [`Mesh::len`].
+    /// If the number is not below [`Mesh::len`].
     pub fn corners(&self, triangle: usize) -> [Vec3A; 3] {
         self.triangles[triangle].map(|point| self.points[point as usize])
     }
 
-    /// The corners of all triangles, in order of their numbers.
+    /// Iterates over the corners of all triangles, in order of their numbers.
     pub fn all_corners(&self) -> impl Iterator<Item = [Vec3A; 3]> + '_ {
         (0..self.len()).map(|triangle| self.corners(triangle))
     }
 
-    /// The lowest and the highest coordinates of what its triangles cover.
+    /// Returns the lowest and the highest coordinates of its triangles.
     pub fn bounds(&self) -> [Vec3A; 2] {
         let start = [Vec3A::splat(f32::INFINITY), Vec3A::splat(f32::NEG_INFINITY)];
         self.all_corners().flatten().fold(start, |[low, high], point| [low.min(point), high.max(point)])
     }
 
-    /// The same shape, moved and scaled so that its longest side is from -1 to 1 and the middle of its box at zero. A shape without extent is
-    /// only moved.
+    /// Moves and scales it so that its longest side is from -1 to 1 and the centre of its box at zero. A shape without extent is only
+    /// moved.
     #[must_use]
     pub fn fitted(mut self) -> Self {
         let [low, high] = self.bounds();
@@ -75,14 +75,14 @@ impl Mesh {
         self
     }
 
-    /// Adds another mesh's triangles behind its own.
+    /// Appends another mesh's triangles.
     pub fn append(&mut self, other: &Self) {
         let first = self.points.len() as u32;
         self.points.extend(&other.points);
         self.triangles.extend(other.triangles.iter().map(|corners| corners.map(|point| point + first)));
     }
 
-    /// Moves each point.
+    /// Maps each point.
     #[must_use]
     pub fn map(mut self, to: impl Fn(Vec3A) -> Vec3A) -> Self {
         for point in &mut self.points {

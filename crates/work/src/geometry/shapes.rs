@@ -6,11 +6,11 @@ use glam::Vec3A;
 
 use super::Mesh;
 
-/// A sphere of radius one around zero: `bands` rings of twice as many quadrilaterals, each of two triangles, those at the poles of one. Its
-/// points are on the sphere, and no point of it is farther inside than 1 - cos(PI / (2 `bands`)) squared, roughly.
+/// Builds a sphere of radius one around zero: `bands` rings of twice as many quadrilaterals, each of two triangles, or of one at the poles.
+/// Its points are on the sphere, and its surface is nowhere farther inside than 1 - cos(PI / (2 `bands`)) squared, roughly.
 ///
 /// # Panics
-/// When there are fewer than two bands.
+/// If there are fewer than two bands.
 pub fn sphere(bands: u32) -> Mesh {
     assert!(bands >= 2, "a sphere has two bands at least");
     let round = 2 * bands;
@@ -39,13 +39,13 @@ pub fn sphere(bands: u32) -> Mesh {
     Mesh::new(points, triangles).expect("a sphere is a mesh")
 }
 
-/// How many triangles [`sphere`] makes of so many bands.
+/// Returns the number of triangles of [`sphere`] with a number of bands.
 pub const fn sphere_triangles(bands: u32) -> usize {
     4 * bands as usize * (bands as usize - 1)
 }
 
-/// A stone with ridges and a ring of seven smaller balls at different heights around it: about as many triangles as are asked for (within a tenth
-/// from 1,000 on), half of them the stone's. It fits into the box from -1 to 1.
+/// Builds a stone with ridges and a ring of seven smaller balls at different heights around it. The number of triangles is approximate
+/// (within a tenth from 1,000 on); half of them are the stone's. It fits into the box from -1 to 1.
 pub fn stone_and_balls(triangles: usize) -> Mesh {
     let mut mesh = ridged(sphere(bands(triangles / 2))).map(|point| point * 0.5);
     let ball = sphere(bands(triangles / 14));
@@ -58,8 +58,8 @@ pub fn stone_and_balls(triangles: usize) -> Mesh {
     mesh.fitted()
 }
 
-/// A square with waves on it around the axis, from -`half` to `half` in x and z, of about so many triangles, all above the height given, and not more than
-/// a tenth of `half`: a grid of squares, each of two triangles.
+/// Builds a square with waves around the axis, from -`half` to `half` in x and z, of about `triangles` triangles. It lies above `height`,
+/// by at most a tenth of `half`: a grid of squares, each of two triangles.
 pub fn ground(triangles: usize, height: f32, half: f32) -> Mesh {
     let side = ((triangles as f64 / 2.0).sqrt().round() as u32).max(1);
     let point = |number: u32| {
@@ -75,7 +75,7 @@ pub fn ground(triangles: usize, height: f32, half: f32) -> Mesh {
     Mesh::new(points, (0..side * side).flat_map(corners).collect()).expect("a ground is a mesh")
 }
 
-/// A sphere with waves on it.
+/// Adds waves to a sphere.
 fn ridged(sphere: Mesh) -> Mesh {
     sphere.map(|point| {
         let waves = (9.0 * point.x + 2.0 * point.y).sin() * (7.0 * point.y).cos() + 0.5 * (23.0 * point.z).sin();
@@ -83,7 +83,7 @@ fn ridged(sphere: Mesh) -> Mesh {
     })
 }
 
-/// The bands of a sphere of about so many triangles.
+/// Returns the bands of a sphere of about that many triangles.
 pub fn bands(triangles: usize) -> u32 {
     (0.5 + (0.25 + triangles as f64 / 4.0).sqrt()).round().max(2.0) as u32
 }

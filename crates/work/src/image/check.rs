@@ -1,4 +1,4 @@
-//! The same results, found in other ways.
+//! Checks of the results by other methods.
 
 mod spectrum;
 
@@ -13,18 +13,18 @@ use crate::Error;
 use crate::settings::Company;
 pub use spectrum::{Spectrum, low_pass};
 
-/// Grey values that a blur in 32 bits may be away from one in 64.
+/// Largest difference in grey values between a blur in 32 bits and in 64.
 const BLUR_TOLERANCE: f64 = 1e-3;
-/// One in so many pixels is looked at where all would take long; primes, of which the second is for widths that the first divides, so that no column is
-/// left out. No picture is as wide as a multiple of both.
+/// Distance of the checked samples, in pixels, for slow checks. Both are primes; the second is used if the first divides the width, so that
+/// no column is left out. No picture is as wide as a multiple of both.
 const PIXELS_PER_SAMPLE: [usize; 2] = [499, 503];
-/// So many pixels are looked at in search of dark ones; a few samples must do where these are far.
+/// Maximum pixels read while searching for dark ones; if these are far, a few samples must do.
 const LOOKS: usize = 50_000_000;
 
-/// Compares all results of the last round with what is found in other ways, and says with what.
+/// Compares all results of the last round with other methods; returns a description of them.
 ///
 /// # Errors
-/// [`Error::Wrong`] with the first that is not the same; when it was stopped.
+/// [`Error::Wrong`] with the first difference; [`Error::Stopped`].
 pub fn all(picture: &Picture, planes: &Planes, spectrum: &Spectrum, company: &Company<'_>) -> Result<String, Error> {
     let threshold = planes.threshold.load(Ordering::Relaxed);
     company.go_on()?;
@@ -49,7 +49,7 @@ pub fn all(picture: &Picture, planes: &Planes, spectrum: &Spectrum, company: &Co
     ))
 }
 
-/// A number that depends on each result.
+/// Returns a number that depends on each result.
 pub fn checksum(planes: &Planes) -> u64 {
     let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
     let wide = |values: Vec<u8>| values.into_iter().map(u32::from).collect::<Vec<_>>();
@@ -76,7 +76,7 @@ fn pixels_per_sample(width: usize) -> usize {
     if width.is_multiple_of(first) { second } else { first }
 }
 
-/// The samples: number, column, row.
+/// Iterates over the samples: number, column, row.
 fn samples(picture: &Picture) -> impl Iterator<Item = (usize, isize, isize)> {
     let place = |number: usize| (number, (number % picture.width) as isize, (number / picture.width) as isize);
     (0..picture.pixels.len()).step_by(pixels_per_sample(picture.width)).map(place)
@@ -91,7 +91,7 @@ fn is_near(found: f32, expected: f64, tolerance: f64) -> bool {
     (f64::from(found) - expected).abs() <= tolerance
 }
 
-/// By a sum over the square in two dimensions.
+/// Checks the blur by a sum over the square in two dimensions.
 pub fn blur(picture: &Picture, blurred: &[f32]) -> Result<(), Error> {
     let (kernel, radius) = (blur_kernel(), BLUR_RADIUS as isize);
     for (number, x, y) in samples(picture) {
@@ -107,7 +107,7 @@ pub fn blur(picture: &Picture, blurred: &[f32]) -> Result<(), Error> {
     Ok(())
 }
 
-/// By the two masks, as they are printed everywhere.
+/// Checks the gradient by the two masks of the textbooks.
 pub fn sobel(picture: &Picture, edges: &[f32]) -> Result<(), Error> {
     const ACROSS: [[f64; 3]; 3] = [[-1.0, 0.0, 1.0], [-2.0, 0.0, 2.0], [-1.0, 0.0, 1.0]];
     for (number, x, y) in samples(picture) {
@@ -125,13 +125,13 @@ pub fn sobel(picture: &Picture, edges: &[f32]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The pixels of a square, row by row.
+/// Iterates over the pixels of a square, row by row.
 fn square(picture: &Picture, x: isize, y: isize, radius: usize) -> impl Iterator<Item = u8> {
     let radius = radius as isize;
     (-radius..=radius).flat_map(move |dy| (-radius..=radius).map(move |dx| picture.clamped(x + dx, y + dy)))
 }
 
-/// By sorting.
+/// Checks the median by sorting.
 pub fn median(picture: &Picture, medians: &[u8]) -> Result<(), Error> {
     for (number, x, y) in samples(picture) {
         let mut pixels: Vec<u8> = square(picture, x, y, 1).collect();
@@ -143,7 +143,8 @@ pub fn median(picture: &Picture, medians: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// By its other definition: the greatest, over all squares within the image's surroundings that hold the pixel, of their least.
+/// Checks the opening by its other definition: the greatest, over all squares with a centre in the image that hold the pixel, of their
+/// least.
 pub fn open(picture: &Picture, opened: &[u8]) -> Result<(), Error> {
     let radius = OPENING_RADIUS as isize;
     let (width, height) = (picture.width as isize, picture.height as isize);
@@ -159,7 +160,7 @@ pub fn open(picture: &Picture, opened: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// By counting each grey value on its own, and by trying all thresholds in whole numbers.
+/// Checks the histogram by counting again, and the threshold by trying all in integers.
 pub fn histogram(picture: &Picture, histogram: &Histogram, threshold: u8) -> Result<(), Error> {
     let mut counts = [0_u64; 256];
     picture.pixels.iter().for_each(|&pixel| counts[usize::from(pixel)] += 1);
@@ -184,7 +185,7 @@ pub fn histogram(picture: &Picture, histogram: &Histogram, threshold: u8) -> Res
     }
 }
 
-/// By looking: one dark pixel is that far away, and none is nearer.
+/// Checks distances by a search: one dark pixel is that far away, and none is nearer.
 pub fn distances(picture: &Picture, threshold: u8, distances: &[u32]) -> Result<(), Error> {
     let is_dark = |x: usize, y: usize| picture.pixels[y * picture.width + x] <= threshold;
     let any_dark = picture.pixels.iter().any(|&pixel| pixel <= threshold);
@@ -219,7 +220,7 @@ pub fn distances(picture: &Picture, threshold: u8, distances: &[u32]) -> Result<
     Ok(())
 }
 
-/// By filling each set from its first pixel on.
+/// Checks labels by filling each set from its first pixel.
 pub fn labels(picture: &Picture, threshold: u8, labels: &[u32]) -> Result<(), Error> {
     let filled = fill(picture, threshold);
     match filled.iter().zip(labels).position(|(expected, found)| expected != found) {
@@ -231,7 +232,7 @@ pub fn labels(picture: &Picture, threshold: u8, labels: &[u32]) -> Result<(), Er
     }
 }
 
-/// The labels, by flood fill.
+/// Computes the labels by flood fill.
 fn fill(picture: &Picture, threshold: u8) -> Vec<u32> {
     let (width, height) = (picture.width, picture.height);
     let (mut labels, mut sets, mut edge) = (vec![0; width * height], 0, Vec::new());

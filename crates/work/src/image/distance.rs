@@ -1,14 +1,14 @@
-//! How far each bright pixel is from the dark.
+//! Distance of each bright pixel from the dark ones.
 
 use super::planes::{Member, Planes};
 use crate::Error;
 
-/// The squared distance where nothing is dark.
+/// The squared distance if nothing is dark.
 pub const NEVER: u32 = u32::MAX;
 
-/// The squared Euclidean distance of each pixel's centre to that of the nearest dark one, exactly: along rows by a walk there and one back,
-/// and along columns by the lower envelope of parabolas (P. Felzenszwalb and D. Huttenlocher, Distance Transforms of Sampled
-/// Functions, 2012), in whole numbers. A member turns columns into rows, and back.
+/// Computes the exact squared Euclidean distance between the centres of each pixel and the nearest dark one. Along rows it walks forth and
+/// back; along columns it uses the lower envelope of parabolas in integers (P. Felzenszwalb and D. Huttenlocher, Distance Transforms of
+/// Sampled Functions, 2012). A member transposes columns to rows, and back.
 pub fn transform(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     let dark = planes.darkest_bright();
     {
@@ -36,7 +36,7 @@ pub fn transform(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     Ok(())
 }
 
-/// The squared distance of each pixel to the nearest one of the row that is darker than `bright`.
+/// Computes the squared distance of each pixel to the nearest one of the row that is darker than `bright`.
 fn along_row(pixels: &[u8], bright: u16, squares: &mut [u32]) {
     let mut distance = NEVER;
     for (square, &pixel) in squares.iter_mut().zip(pixels) {
@@ -50,9 +50,9 @@ fn along_row(pixels: &[u8], bright: u16, squares: &mut [u32]) {
     }
 }
 
-/// Parabolas of which each is the lowest somewhere.
+/// Lower envelope of parabolas.
 struct Envelope {
-    /// Where a parabola has its lowest point, how high that is, and from where on it is the lowest.
+    /// Each parabola's position, height, and the first place at which it is the lowest.
     parabolas: Vec<(i64, i64, i64)>,
 }
 
@@ -61,7 +61,7 @@ impl Envelope {
         Self { parabolas: Vec::with_capacity(length) }
     }
 
-    /// Makes of the values `f` the least of `f(i) + (x - i)^2` over all `i`, for each `x`.
+    /// Replaces the values `f` by the minimum of `f(i) + (x - i)^2` over all `i`, for each `x`.
     fn along(&mut self, values: &mut [u32]) {
         self.parabolas.clear();
         let length = values.len() as i64;
@@ -82,7 +82,7 @@ impl Envelope {
     fn add(&mut self, place: i64, height: i64, length: i64) {
         while let Some(&(other, its_height, its_begin)) = self.parabolas.last() {
             let difference = (height + place * place) - (its_height + other * other);
-            // The first whole number at which the new one is lower.
+            // The first integer at which the new one is lower.
             let begin = difference.div_euclid(2 * (place - other)) + 1;
             if begin > its_begin {
                 if begin < length {

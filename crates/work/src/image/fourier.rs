@@ -1,4 +1,4 @@
-//! A low-pass in the domain of frequencies.
+//! Low-pass filter in the frequency domain.
 
 use std::f32::consts::PI;
 
@@ -9,8 +9,8 @@ use super::plane::Plane;
 use super::planes::{Member, Planes};
 use crate::Error;
 
-/// The standard deviation of the Gaussian that the low-pass is in the domain of places, in pixels. At the highest frequency nothing of it
-/// is left (3e-9), so that it is one there too.
+/// Standard deviation in pixels of the low-pass filter's Gaussian in the spatial domain. Nothing is left of it at the highest frequency
+/// (3e-9), so that it is a Gaussian there too.
 pub const LOW_PASS_SIGMA: f64 = 2.0;
 
 /// Multiplies each frequency of the image by a Gaussian's.
@@ -25,7 +25,7 @@ pub fn low_pass(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     })
 }
 
-/// What a Gaussian leaves of each frequency of so many points; those above the half are negative ones.
+/// Returns a Gaussian's weight of each frequency; those above half of the length are negative frequencies.
 fn transfer(length: usize) -> Vec<f32> {
     let left = |frequency: usize| {
         let cycles = frequency.min(length - frequency) as f32 / length as f32;
@@ -34,8 +34,8 @@ fn transfer(length: usize) -> Vec<f32> {
     (0..length).map(left).collect()
 }
 
-/// Transforms the image by rows and columns, has something done with each column of the spectrum (its number, and its values from the
-/// lowest frequency on), and transforms it back.
+/// Transforms the image by rows and columns, calls `change` on each column of the spectrum, and transforms it back. The arguments are the
+/// column's number, and its values from the lowest frequency on.
 pub fn through_spectrum(
     member: &Member<'_>,
     planes: &Planes,

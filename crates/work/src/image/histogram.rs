@@ -1,14 +1,14 @@
-//! How often each grey value is, and the threshold that parts the dark from the bright best.
+//! Histogram of grey values, and the threshold that best separates dark from bright.
 
 use std::sync::atomic::Ordering;
 
 use super::planes::{Histogram, Member, Planes};
 use crate::Error;
 
-/// Counts grey values, each thread those of its band, and finds Otsu's threshold in the sum.
+/// Counts grey values, each thread in its band, and finds Otsu's threshold in the sum.
 pub fn otsu(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     let source = planes.source.around(member.band, 0);
-    // Four counts at a time: pixels are often as bright as the one before, and a count must be stored before it is counted on.
+    // Four histograms in turn: neighbouring pixels are often equal, and each increment would wait for the store of the one before.
     let mut counts = [[0_u32; 256]; 4];
     for y in planes.source.rows(member.band) {
         member.go_on()?;
@@ -33,8 +33,8 @@ fn count(pixels: &[u8], counts: &mut [[u32; 256]; 4]) {
     fours.remainder().iter().for_each(|&pixel| counts[0][usize::from(pixel)] += 1);
 }
 
-/// The grey value, up to which all are dark, for which the variance between dark and bright is greatest; the least of several
-/// (N. Otsu, A Threshold Selection Method from Gray-Level Histograms, 1979).
+/// Returns the brightest dark value that maximises the variance between dark and bright; the least of several (N. Otsu, A Threshold
+/// Selection Method from Gray-Level Histograms, 1979).
 pub fn threshold(histogram: &Histogram) -> u8 {
     let all: u64 = histogram.iter().sum();
     let sum: u64 = (0..).zip(histogram).map(|(value, count)| value * count).sum();

@@ -1,4 +1,4 @@
-//! Which bright pixels hang together.
+//! Connected sets of bright pixels.
 
 use std::ops::{DerefMut, Range};
 use std::sync::atomic::Ordering;
@@ -7,15 +7,14 @@ use super::plane::Window;
 use super::planes::{Member, Planes};
 use crate::Error;
 
-/// The root of a dark pixel.
+/// Root of a dark pixel.
 const NONE: u32 = u32::MAX;
 
-/// Numbers the sets of bright pixels that touch each other, by sides or corners, from 1 in the order of their first pixels; a dark one
-/// has 0.
+/// Numbers the sets of bright pixels that touch by sides or corners, from 1 in the order of their first pixels; dark pixels have 0.
 ///
-/// Two passes with union and find: each thread finds the sets of its band, of which the root is always the first pixel. Then neighbouring
-/// bands are joined along their seams, two by two, four by four and so on, different pairs by different threads. Last, roots are counted
-/// and each pixel takes its root's number.
+/// It uses union-find in two passes. Each thread finds the sets of its band; a root is always a set's first pixel. Then neighbouring bands
+/// are joined along their seams, two by two, four by four and so on, different pairs by different threads. Last, roots are counted and each
+/// pixel takes its root's number.
 pub fn label(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     own_band(member, planes)?;
     let threads = member.threads();
@@ -46,12 +45,12 @@ fn own_band(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets of pixels, as trees whose roots are their first pixels.
+/// Union-find forest of pixels; the root of a set is its first pixel.
 trait Forest {
-    /// What a pixel hangs on: itself where it is a root.
+    /// Returns a pixel's parent, which is the pixel itself for a root.
     fn parent(&mut self, pixel: u32) -> &mut u32;
 
-    /// The root of a bright pixel's set. Shortens the way for the next time.
+    /// Returns the root of a bright pixel's set, and shortens the path.
     fn root(&mut self, mut pixel: u32) -> u32 {
         loop {
             let parent = *self.parent(pixel);
@@ -71,7 +70,7 @@ trait Forest {
     }
 }
 
-/// The pixels from a first one on.
+/// Pixels from `first` on.
 struct Band<'a> {
     first: u32,
     roots: &'a mut [u32],
@@ -84,7 +83,7 @@ impl Forest for Band<'_> {
     }
 }
 
-/// Pixels of several bands, each with its first.
+/// Pixels of several bands, each with its first pixel.
 struct Bands<G> {
     bands: Vec<(u32, G)>,
 }
@@ -97,7 +96,7 @@ impl<G: DerefMut<Target = Vec<u32>>> Forest for Bands<G> {
     }
 }
 
-/// Hangs each bright pixel of a row on those to its left and above it. `first` is the row's first pixel.
+/// Links each bright pixel of a row to those on its left and above it. `first` is the row's first pixel.
 fn link_row(row: &[u8], above: Option<&[u8]>, bright: u16, first: u32, forest: &mut Band<'_>) {
     let is_bright = |row: &[u8], x: usize| row.get(x).is_some_and(|&pixel| u16::from(pixel) >= bright);
     let width = row.len() as u32;
@@ -109,7 +108,7 @@ fn link_row(row: &[u8], above: Option<&[u8]>, bright: u16, first: u32, forest: &
         let is_left = x > 0 && is_bright(row, x - 1);
         *forest.parent(pixel) = if is_left { forest.root(pixel - 1) } else { pixel };
         let Some(above) = above else { continue };
-        // Those above hang together with the middle one; the left one's are joined already where there is one to the left.
+        // The middle pixel above connects its neighbours; the left one's set is joined already if there is a bright pixel on the left.
         if is_bright(above, x) {
             if !is_left {
                 forest.join(pixel, pixel - width);
@@ -144,7 +143,7 @@ fn join(planes: &Planes, upper: Range<usize>, lower: Range<usize>) {
     }
 }
 
-/// Gives each root of a band its rank among them, and has its other pixels hang on their root, or on a pixel of a band above.
+/// Ranks the roots of a band, and links its other pixels to their root, or to a pixel of a band above.
 fn count_roots(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     let width = planes.source.width();
     let mut roots = planes.roots.write(member.band);
@@ -167,11 +166,11 @@ fn count_roots(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the numbers of a band.
+/// Writes the labels of a band.
 fn number(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     let (width, rows) = (planes.source.width(), planes.source.rows(member.band));
     let (roots, ranks) = (planes.roots.read(0..rows.end), planes.ranks.read(0..rows.end));
-    // How many sets begin in the bands before each.
+    // Number of sets that begin in the bands before each.
     let counts = planes.root_counts.iter().map(|count| count.load(Ordering::Relaxed));
     let begins: Vec<u32> = counts.scan(0, |sum, count| Some(std::mem::replace(sum, *sum + count))).collect();
     let mut labels = planes.labels.write(member.band);
@@ -179,7 +178,7 @@ fn number(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     for (y, labels) in rows.zip(labels.chunks_exact_mut(width)) {
         member.go_on()?;
         for (label, &parent) in labels.iter_mut().zip(roots.row(y)) {
-            // Neighbours mostly hang on the same.
+            // Neighbours mostly have the same parent.
             if parent != NONE && parent != last.0 {
                 let root = top(&roots, parent);
                 let begin = begins[planes.source.band_of(root as usize / width)];
@@ -191,7 +190,7 @@ fn number(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     Ok(())
 }
 
-/// The root above a bright pixel.
+/// Returns the root of a bright pixel.
 fn top(roots: &Window<'_, u32>, mut pixel: u32) -> u32 {
     loop {
         let parent = roots.value(pixel as usize);

@@ -1,4 +1,4 @@
-//! The image that is analysed: drawn, or read from a file.
+//! The analysed image: drawn, or read from a file.
 
 use std::io::{Cursor, Read as _};
 use std::path::Path;
@@ -9,30 +9,30 @@ use png::{ColorType, Decoder, Transformations};
 
 use crate::Error;
 
-/// Results and what lies between passes take about 60 bytes for each pixel.
+/// Maximum pixels: results and intermediate planes take about 60 bytes for each.
 const MOST_PIXELS: usize = 1 << 24;
-/// A longer side would make squared distances too large for 32 bits.
+/// Maximum side: a longer one would make squared distances too large for 32 bits.
 const LONGEST_SIDE: usize = 1 << 14;
-/// Discs are drawn so densely: one in so many pixels.
+/// Density of the discs: one per this many pixels.
 const PIXELS_PER_DISC: usize = 4000;
 
 /// Grey values, row by row; neither side is zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Pixels of a row.
+    /// Pixels in a row.
     pub width: usize,
-    /// Rows.
+    /// Number of rows.
     pub height: usize,
-    /// From 0, black, to 255.
+    /// Grey values, from 0 (black) to 255.
     pub pixels: Vec<u8>,
 }
 
 impl Picture {
-    /// Bright discs on a ground that brightens from left to right and from top to bottom, under noise; each row has random numbers of its
-    /// own.
+    /// Draws bright discs on a ground that brightens from left to right and from top to bottom, with noise. Each row has its own random
+    /// numbers.
     ///
     /// # Errors
-    /// When there are no pixels, more than 2 to the power of 24, or more than 16384 in a row or a column.
+    /// If there are no pixels, more than 2 to the power of 24, or more than 16384 in a row or a column.
     pub fn draw(width: usize, height: usize, seed: u64) -> Result<Self, Error> {
         check_size("size of the image", width, height)?;
         let mut random = Random::new(seed);
@@ -45,7 +45,7 @@ impl Picture {
             discs.iter().for_each(|disc| disc.draw(y, row));
             let mut random = Random::new(row_seed.wrapping_add(y as u64));
             for (x, pixel) in row.iter_mut().enumerate() {
-                // The sum of 32 coins, three grey values each: nearly normal, with a standard deviation of 8.5.
+                // Sum of 32 coins of three grey values each: nearly normal, with a standard deviation of 8.5.
                 let noise = 3 * ((random.bits() >> 32).count_ones() as i32 - 16);
                 *pixel = (i32::from(*pixel) + (20 * x / width) as i32 + noise).clamp(0, 255) as u8;
             }
@@ -53,10 +53,10 @@ impl Picture {
         Ok(Self { width, height, pixels })
     }
 
-    /// A PNG; colours become grey by their luma (ITU-R BT.601), and transparency is ignored.
+    /// Reads a PNG. Colours become grey by their luma (ITU-R BT.601), and transparency is ignored.
     ///
     /// # Errors
-    /// When it cannot be read, is no PNG, or is too large.
+    /// If it cannot be read, is no PNG, or is too large.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let what = path.display().to_string();
         let wrong = |why: String| Error::Input { what: what.clone(), why };
@@ -85,7 +85,7 @@ impl Picture {
         Ok(Self { width, height, pixels })
     }
 
-    /// The pixel of a column and a row; the nearest one where they are outside.
+    /// Returns the pixel of a column and a row; outside the image, the nearest one.
     #[inline]
     pub fn clamped(&self, x: isize, y: isize) -> u8 {
         let clamp = |value: isize, length: usize| value.clamp(0, length as isize - 1) as usize;
@@ -116,7 +116,7 @@ struct Disc {
 }
 
 impl Disc {
-    /// Draws what of it lies in a row.
+    /// Draws its part in a row.
     fn draw(&self, y: usize, row: &mut [u8]) {
         let away = self.y.abs_diff(y);
         if away <= self.radius {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Columns and rows that are turned at a time, so that what is read and what is written stays in the nearest cache.
+/// Columns and rows that are transposed at a time, so that source and destination stay in the nearest cache.
 const TILE: usize = 16;
 
-/// Values in rows. Band `k` is written by thread `k` alone, and read by others only between meetings in which nobody writes it, so that no
-/// lock is ever waited for.
+/// Values in rows. Thread `k` alone writes band `k`. Others read it only between meetings in which it is not written, so that no lock is
+/// ever contended.
 pub struct Plane<T> {
     width: usize,
     height: usize,
@@ -15,45 +15,45 @@ pub struct Plane<T> {
 }
 
 impl<T: Copy + Default> Plane<T> {
-    /// So many rows of a width in so many bands, without memory yet.
+    /// Creates rows of a width in bands, without memory yet.
     pub fn new(width: usize, height: usize, bands: usize) -> Self {
         Self { width, height, bands: (0..bands).map(|_| RwLock::default()).collect() }
     }
 
-    /// Gives a band its memory; by the thread that will use it, so that it lies on that one's node.
+    /// Allocates a band; call it on the thread that will use it, so that the memory lies on its node.
     pub fn allocate(&self, band: usize) {
         *self.write(band) = vec![T::default(); self.rows(band).len() * self.width];
     }
 
-    /// The length of a row.
+    /// Returns the length of a row.
     pub const fn width(&self) -> usize {
         self.width
     }
 
-    /// The rows of a band; none where there are more bands than rows.
+    /// Returns the rows of a band; empty if there are more bands than rows.
     pub const fn rows(&self, band: usize) -> Range<usize> {
         let bands = self.bands.len();
         band * self.height / bands..(band + 1) * self.height / bands
     }
 
-    /// The band that a row is in.
+    /// Returns the band of a row.
     pub const fn band_of(&self, row: usize) -> usize {
-        // The first that ends behind it.
+        // The first band that ends behind it.
         ((row + 1) * self.bands.len()).div_ceil(self.height) - 1
     }
 
-    /// A band for its thread to write.
+    /// Locks a band for its thread to write.
     pub fn write(&self, band: usize) -> RwLockWriteGuard<'_, Vec<T>> {
         self.bands[band].write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A band, and as many rows above and below it as there are, but at most `more`.
+    /// Locks a band for reading, with at most `more` rows above and below it.
     pub fn around(&self, band: usize, more: usize) -> Window<'_, T> {
         let rows = self.rows(band);
         self.read(rows.start.saturating_sub(more)..(rows.end + more).min(self.height))
     }
 
-    /// Some rows to read.
+    /// Locks some rows for reading.
     pub fn read(&self, rows: Range<usize>) -> Window<'_, T> {
         let overlaps = |band: &usize| {
             let band = self.rows(*band);
@@ -64,30 +64,30 @@ impl<T: Copy + Default> Plane<T> {
         Window { width: self.width, height: self.height, bands }
     }
 
-    /// All rows to read.
+    /// Locks all rows for reading.
     pub fn all(&self) -> Window<'_, T> {
         self.read(0..self.height)
     }
 
-    /// All values, row by row.
+    /// Returns all values, row by row.
     pub fn values(&self) -> Vec<T> {
         self.all().bands.iter().flat_map(|(_, band)| band.iter().copied()).collect()
     }
 }
 
-/// Rows of a plane that are read.
+/// Rows of a plane locked for reading.
 pub struct Window<'a, T> {
     width: usize,
-    /// Of the whole plane.
+    /// Height of the whole plane.
     height: usize,
     bands: Vec<(Range<usize>, RwLockReadGuard<'a, Vec<T>>)>,
 }
 
 impl<T: Copy> Window<'_, T> {
-    /// A row, by its number in the plane.
+    /// Returns a row, by its number in the plane.
     ///
     /// # Panics
-    /// When it is not among those that are read.
+    /// If it is not among the locked rows.
     #[inline]
     pub fn row(&self, row: usize) -> &[T] {
         let band = self.bands.partition_point(|(rows, _)| rows.end <= row);
@@ -96,19 +96,19 @@ impl<T: Copy> Window<'_, T> {
         &values[begin..begin + self.width]
     }
 
-    /// A value, by its number in the plane, row by row.
+    /// Returns a value, by its number in the plane, row by row.
     #[inline]
     pub fn value(&self, number: usize) -> T {
         self.row(number / self.width)[number % self.width]
     }
 
-    /// A row; the first or the last of the plane where it is outside.
+    /// Returns a row; the first or the last of the plane if the number is outside.
     #[inline]
     pub fn clamped(&self, row: isize) -> &[T] {
         self.row(row.clamp(0, self.height as isize - 1) as usize)
     }
 
-    /// Turns columns into rows: `turned` is one row for each of these columns, from top to bottom. All rows must be read.
+    /// Transposes columns to rows: `turned` gets one row for each of these columns, from top to bottom. All rows must be locked.
     pub fn turn(&self, columns: Range<usize>, turned: &mut [T]) {
         for left in columns.clone().step_by(TILE) {
             let right = (left + TILE).min(columns.end);

@@ -1,4 +1,4 @@
-//! What the functions read and write, and the threads that do.
+//! Planes of the image functions, and the threads that work on them.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,17 +19,17 @@ pub struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// The one of a number.
+    /// Creates the member of a number.
     pub const fn new(band: usize, team: &'a Team<'a>) -> Self {
         Self { band, team }
     }
 
-    /// How many there are.
+    /// Returns the number of threads.
     pub const fn threads(&self) -> usize {
         self.team.threads()
     }
 
-    /// See [`Team::meet`].
+    /// Waits for the others; see [`Team::meet`].
     ///
     /// # Errors
     /// [`Error::Stopped`].
@@ -37,7 +37,7 @@ impl<'a> Member<'a> {
         self.team.meet()
     }
 
-    /// See [`Team::go_on`].
+    /// Checks the stop flag; see [`Team::go_on`].
     ///
     /// # Errors
     /// [`Error::Stopped`].
@@ -47,19 +47,19 @@ impl<'a> Member<'a> {
     }
 }
 
-/// How often each grey value is.
+/// Count of each grey value.
 pub type Histogram = [u64; 256];
 
-/// The transforms of rows and columns, there and back.
+/// Transforms of rows and columns, with their inverses.
 pub struct Transforms {
-    /// Of rows.
+    /// Transforms of rows.
     pub rows: [Arc<dyn Fft<f32>>; 2],
-    /// Of columns.
+    /// Transforms of columns.
     pub columns: [Arc<dyn Fft<f32>>; 2],
 }
 
 impl Transforms {
-    /// For images of a size.
+    /// Plans the transforms for images of a size.
     pub fn new(width: usize, height: usize) -> Self {
         let mut planner = FftPlanner::new();
         let mut both = |length| [planner.plan_fft_forward(length), planner.plan_fft_inverse(length)];
@@ -67,11 +67,11 @@ impl Transforms {
     }
 }
 
-/// The image, each function's result, and what lies between its passes. A turned plane has the image's columns as rows.
+/// The image, each function's result, and the intermediate planes. A turned plane has the image's columns as rows.
 pub struct Planes {
     /// The image.
     pub source: Plane<u8>,
-    /// Blurred along rows; and the image that came back from its spectrum.
+    /// Blurred along rows; and the image transformed back from its spectrum.
     pub between: Plane<f32>,
     /// The blurred image.
     pub blurred: Plane<f32>,
@@ -85,7 +85,7 @@ pub struct Planes {
     pub most: Plane<u8>,
     /// Opened.
     pub opened: Plane<u8>,
-    /// Otsu's threshold: the brightest that is dark.
+    /// Otsu's threshold: the brightest dark value.
     pub threshold: AtomicU8,
     /// Squared distances along rows.
     pub squares: Plane<u32>,
@@ -93,27 +93,27 @@ pub struct Planes {
     pub turned_squares: Plane<u32>,
     /// Squared distances.
     pub distances: Plane<u32>,
-    /// What each bright pixel hangs on.
+    /// Parent of each bright pixel.
     pub roots: Plane<u32>,
-    /// A root's number among those of its band.
+    /// Rank of each root within its band.
     pub ranks: Plane<u32>,
-    /// How many roots each band has.
+    /// Number of roots in each band.
     pub root_counts: Vec<AtomicU32>,
-    /// The number of the set that a pixel is in.
+    /// Label of each pixel's set.
     pub labels: Plane<u32>,
-    /// Transformed along rows.
+    /// Spectrum along rows.
     pub spectrum: Plane<Complex<f32>>,
-    /// The spectrum, turned.
+    /// Spectrum, turned.
     pub turned_spectrum: Plane<Complex<f32>>,
-    /// What the low-pass left.
+    /// Result of the low-pass.
     pub filtered: Plane<f32>,
-    /// The plans of the transforms.
+    /// Plans of the transforms.
     pub transforms: Transforms,
     histograms: Vec<Mutex<Histogram>>,
 }
 
 impl Planes {
-    /// Of a size and for so many threads, without memory yet.
+    /// Creates the planes of a size for a number of threads, without memory yet.
     pub fn new(width: usize, height: usize, threads: usize) -> Self {
         Self {
             source: Plane::new(width, height, threads),
@@ -140,7 +140,7 @@ impl Planes {
         }
     }
 
-    /// Gives a band of each plane its memory, and the source's its pixels; by the thread that will use it.
+    /// Allocates a band of each plane, and fills the source's; call it on the thread that will use the band.
     pub fn allocate(&self, band: usize, picture: &Picture) {
         fn allocate<T: Copy + Default>(planes: &[&Plane<T>], band: usize) {
             planes.iter().for_each(|plane| plane.allocate(band));
@@ -154,17 +154,17 @@ impl Planes {
         self.source.write(band).copy_from_slice(pixels);
     }
 
-    /// The least grey value that is bright; one more than there are where none is.
+    /// Returns the least bright grey value; 256 if none is bright.
     pub fn darkest_bright(&self) -> u16 {
         u16::from(self.threshold.load(Ordering::Relaxed)) + 1
     }
 
-    /// What a thread counted.
+    /// Stores the counts of a thread.
     pub fn set_histogram(&self, band: usize, histogram: Histogram) {
         *self.histograms[band].lock().unwrap_or_else(PoisonError::into_inner) = histogram;
     }
 
-    /// What all counted.
+    /// Returns the sum of all threads' counts.
     pub fn histogram(&self) -> Histogram {
         let mut sums = [0; 256];
         for histogram in &self.histograms {

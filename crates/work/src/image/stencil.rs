@@ -1,20 +1,19 @@
-//! Filters that look at the neighbourhood of a pixel: blur, gradient, median, erosion and dilation. Outside the image are its nearest
-//! pixels.
+//! Neighbourhood filters: blur, gradient, median, erosion and dilation. Outside the image its nearest pixels are repeated.
 
 use super::plane::{Plane, Window};
 use super::planes::{Member, Planes};
 use crate::Error;
 
-/// The standard deviation of the blur, in pixels.
+/// Standard deviation of the blur, in pixels.
 pub const BLUR_SIGMA: f64 = 3.0;
-/// It is cut off at three of them.
+/// Radius of the blur, in pixels: three standard deviations.
 pub const BLUR_RADIUS: usize = 9;
-/// Erosion and dilation look at squares of twice this and one.
+/// Radius of erosion and dilation, in pixels; their squares have sides of twice this plus one.
 pub const OPENING_RADIUS: usize = 3;
 
 const BLUR_TAPS: usize = 2 * BLUR_RADIUS + 1;
 
-/// A Gaussian, scaled to a sum of one.
+/// Returns a Gaussian scaled to a sum of one.
 pub fn blur_kernel() -> [f64; BLUR_TAPS] {
     let weight = |tap: usize| {
         let x = tap as f64 - BLUR_RADIUS as f64;
@@ -45,17 +44,17 @@ pub fn blur(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     })
 }
 
-/// The magnitude of the gradient by Sobel's operator.
+/// Computes the magnitude of the gradient by Sobel's operator.
 pub fn sobel(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     each_row(member, &planes.source, &planes.edges, 1, |source, y, row| three_by_three(source, y, row, gradient))
 }
 
-/// The median of 3 times 3 pixels.
+/// Computes the median of 3 times 3 pixels.
 pub fn median(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     each_row(member, &planes.source, &planes.median, 1, |source, y, row| three_by_three(source, y, row, median_of_nine))
 }
 
-/// Erodes by a square, and dilates by it: an opening. What is done along rows is done with the columns of the step before.
+/// Erodes by a square, then dilates by it: an opening. Passes along rows are done together with the column pass before.
 pub fn open(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     let (mut padded, mut least) = (Vec::new(), vec![0; planes.source.width()]);
     each_row(member, &planes.source, &planes.least, 0, |source, y, row| {
@@ -72,7 +71,7 @@ pub fn open(member: &Member<'_>, planes: &Planes) -> Result<(), Error> {
     each_row(member, &planes.most, &planes.opened, OPENING_RADIUS, |rows, y, row| across_rows(rows, y, row, u8::max))
 }
 
-/// Makes each row of a member's band of one plane from rows around it of another.
+/// Computes each row of a member's band in one plane from surrounding rows of another.
 fn each_row<A: Copy + Default, B: Copy + Default>(
     member: &Member<'_>,
     from: &Plane<A>,
@@ -89,7 +88,7 @@ fn each_row<A: Copy + Default, B: Copy + Default>(
     Ok(())
 }
 
-/// A row with its first and last value repeated on both sides.
+/// Pads a row with its first and last value on both sides.
 fn pad<A: Copy, B: Copy>(row: &[A], radius: usize, convert: impl Fn(A) -> B, padded: &mut Vec<B>) {
     padded.clear();
     padded.extend(std::iter::repeat_n(convert(row[0]), radius));
@@ -120,7 +119,7 @@ fn across_rows(rows: &Window<'_, u8>, y: usize, row: &mut [u8], choose: impl Fn(
     (1..=2 * OPENING_RADIUS).for_each(|tap| fold(row, rows.clamped(first + tap as isize), &choose));
 }
 
-/// Makes a row of what is found in the 3 times 3 pixels around each, row by row.
+/// Computes a row from the 3 times 3 pixels around each of its pixels, row by row.
 fn three_by_three<T>(source: &Window<'_, u8>, y: usize, row: &mut [T], find: impl Fn([u8; 9]) -> T) {
     let rows = [-1, 0, 1].map(|away| source.clamped(y as isize + away));
     let width = row.len();
@@ -143,8 +142,8 @@ fn gradient(pixels: [u8; 9]) -> f32 {
     ((across * across + down * down) as f32).sqrt()
 }
 
-/// Sorts the columns; then it is the middle of the greatest of the least, the middle of the middle ones, and the least of the greatest
-/// (A. Paeth, Median Finding on a 3x3 Grid, in Graphics Gems, 1990). No branch is needed, so that many pixels are done at once.
+/// Sorts the columns. The median is then the middle of three values: the greatest of the least, the middle of the middle ones, and the
+/// least of the greatest (A. Paeth, Median Finding on a 3x3 Grid, in Graphics Gems, 1990). It needs no branch, so that it vectorises.
 #[inline(always)]
 fn median_of_nine([a, b, c, d, e, f, g, h, i]: [u8; 9]) -> u8 {
     let (left, middle, right) = (sorted(a, d, g), sorted(b, e, h), sorted(c, f, i));

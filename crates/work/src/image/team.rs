@@ -5,24 +5,24 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::Error;
 
-/// So often a thread looks for the others before it sleeps: some tens of microseconds, about what being woken takes.
+/// Spins of a waiting thread before it sleeps: some tens of microseconds, about the cost of a wake-up.
 const SPINS: usize = 1 << 12;
 
-/// Where threads meet.
+/// Meeting point of threads.
 pub struct Team<'a> {
     threads: usize,
     stop: &'a AtomicBool,
-    /// Somebody will not come any more.
+    /// True if a thread will not come any more.
     broken: AtomicBool,
     here: AtomicUsize,
-    /// How many times all have met.
+    /// Number of complete meetings.
     meetings: AtomicUsize,
     sleepers: Mutex<()>,
     woken: Condvar,
 }
 
 impl<'a> Team<'a> {
-    /// Of so many threads.
+    /// Creates a team.
     pub const fn new(threads: usize, stop: &'a AtomicBool) -> Self {
         Self {
             threads,
@@ -35,24 +35,24 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     pub const fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Says that somebody will not come any more: nobody waits from now on.
+    /// Records that a thread will not come any more; from now on no thread waits.
     pub fn break_up(&self) {
         self.broken.store(true, Ordering::Release);
         self.wake();
     }
 
     fn wake(&self) {
-        // Whoever is about to sleep holds the lock from its last look until it sleeps.
+        // A thread about to sleep holds the lock from its last look until it sleeps.
         drop(self.sleepers.lock().unwrap_or_else(PoisonError::into_inner));
         self.woken.notify_all();
     }
 
-    /// An error once the workload is to end.
+    /// Returns an error if the workload is to end.
     ///
     /// # Errors
     /// [`Error::Stopped`].
@@ -61,10 +61,10 @@ impl<'a> Team<'a> {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }
 
-    /// Waits until all have come. What anybody wrote before is seen by all behind it.
+    /// Waits until all have come. All threads see behind it what any thread wrote before it.
     ///
     /// # Errors
-    /// [`Error::Stopped`] when it is to end, or when somebody will not come.
+    /// [`Error::Stopped`] if it is to end, or if a thread will not come.
     pub fn meet(&self) -> Result<(), Error> {
         self.go_on()?;
         let meetings = self.meetings.load(Ordering::Acquire);

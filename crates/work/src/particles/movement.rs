@@ -1,22 +1,22 @@
 //! Six ways to make a random step of length one in three dimensions.
 //!
-//! The first five draw a direction uniformly on the sphere and differ in what they ask of a core: sines and cosines, a branch that cannot
-//! be foretold, square roots, logarithms. The last walks on the lattice and hardly computes.
+//! The first five draw a direction uniformly on the sphere and stress different parts of a core: sines and cosines, an unpredictable
+//! branch, square roots, logarithms. The last walks on the lattice and hardly computes.
 
 use std::f64::consts::TAU;
 
 use corewise_machine::random::Random;
 
-/// A way to step, and how a walk of such steps is made.
+/// A way to step, and the walk made of such steps.
 #[derive(Clone, Copy)]
 pub struct Movement {
-    /// The first word of its metric.
+    /// First word of its metric.
     pub name: &'static str,
-    /// Where a walk of so many steps from the origin ends.
+    /// Returns the end of a walk from the origin, given the number of steps.
     pub walk: fn(&mut Random, u32) -> [f64; 3],
 }
 
-/// All of them, in the order of their metrics.
+/// All movements, in the order of their metrics.
 pub const MOVEMENTS: [Movement; 6] = [
     Movement { name: "trigonometric", walk: |random, steps| walk(random, steps, trigonometric) },
     Movement { name: "disc", walk: |random, steps| walk(random, steps, disc) },
@@ -36,7 +36,7 @@ fn walk(random: &mut Random, steps: u32, step: impl Fn(&mut Random) -> [f64; 3])
     at
 }
 
-/// A height and an angle, both uniform: a sphere's surface between two heights is that of its cylinder (Archimedes).
+/// Draws a height and an angle, both uniform: a sphere's surface between two heights is that of its cylinder (Archimedes).
 pub fn trigonometric(random: &mut Random) -> [f64; 3] {
     let (z, angle) = (1.0 - 2.0 * random.unit(), TAU * random.unit());
     let radius = (1.0 - z * z).sqrt();
@@ -44,7 +44,7 @@ pub fn trigonometric(random: &mut Random) -> [f64; 3] {
     [radius * cosine, radius * sine, z]
 }
 
-/// A point in the unit disc, found by trying points of its square (G. Marsaglia, Choosing a point from the surface of a sphere, Annals of
+/// Draws a point in the unit disc by rejection from its square (G. Marsaglia, Choosing a point from the surface of a sphere, Annals of
 /// Mathematical Statistics 43, 1972).
 pub fn disc(random: &mut Random) -> [f64; 3] {
     loop {
@@ -57,7 +57,7 @@ pub fn disc(random: &mut Random) -> [f64; 3] {
     }
 }
 
-/// A point in the unit ball, found by trying points of its cube, moved to the ball's surface. One too near to the middle has lost its
+/// Draws a point in the unit ball by rejection from its cube, and projects it to the surface. A point too near to the centre has lost its
 /// direction to rounding.
 pub fn cube(random: &mut Random) -> [f64; 3] {
     loop {
@@ -69,7 +69,7 @@ pub fn cube(random: &mut Random) -> [f64; 3] {
     }
 }
 
-/// Three standard normal numbers, whose density is the same in all directions.
+/// Draws three standard normal numbers; their joint density is the same in all directions.
 pub fn normal(random: &mut Random) -> [f64; 3] {
     loop {
         let at = [random.normal(), random.normal(), random.normal()];
@@ -80,26 +80,26 @@ pub fn normal(random: &mut Random) -> [f64; 3] {
     }
 }
 
-/// The two angles of polar coordinates, the first by its distribution's inverse, and the sine and cosine of both.
+/// Draws the two angles of polar coordinates, the first by the inverse of its distribution, and computes sine and cosine of both.
 pub fn polar(random: &mut Random) -> [f64; 3] {
     let (down, around) = ((1.0 - 2.0 * random.unit()).acos(), TAU * random.unit());
     let ((down_sine, down_cosine), (around_sine, around_cosine)) = (down.sin_cos(), around.sin_cos());
     [down_sine * around_cosine, down_sine * around_sine, down_cosine]
 }
 
-/// One of the six neighbours on the lattice of whole numbers.
+/// Draws one of the six neighbours on the integer lattice.
 pub fn lattice(random: &mut Random) -> [f64; 3] {
     const NEIGHBOURS: [[f64; 3]; 6] =
         [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]];
     NEIGHBOURS[random.below(NEIGHBOURS.len())]
 }
 
-/// A number from -1 to 1.
+/// Draws a number from -1 to 1.
 fn sided(random: &mut Random) -> f64 {
     2.0 * random.unit() - 1.0
 }
 
-/// The square of a vector's length.
+/// Returns the square of a vector's length.
 pub fn squared_length([x, y, z]: [f64; 3]) -> f64 {
     x * x + y * y + z * z
 }

@@ -1,7 +1,7 @@
-//! What two ends say numbers to each other over: a word that one sleeps on, a pair of pipes, or a pair of sockets.
+//! Line over which two ends send each other numbers: a word with a futex, a pair of pipes, or a pair of sockets.
 //!
-//! Each kind can be ended by a third party, and is ended when either end goes; then no end waits any more. Nobody needs to look at a clock
-//! for that: the word is set to what it never counts to, the same is written into the pipes, and the sockets are shut.
+//! A third party can end each kind, and it also ends when either end is dropped; then no end waits any more. No clock is needed for that:
+//! the word is set to an impossible number, the same number is written into the pipes, and the sockets are shut down.
 
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::net::Shutdown;
@@ -14,49 +14,49 @@ use corewise_sys::{atomic_wait, ipc};
 
 use super::By;
 
-/// The number that ends a line; no count gets there.
+/// Number that ends a line; no count reaches it.
 pub const OVER: u32 = u32::MAX;
-/// Numbers begin again at zero after this.
+/// Largest number; counting wraps to zero after it.
 const LAST: u32 = u32::MAX >> 1;
-/// How long one sleep on a word lasts at most.
+/// Maximum time of one sleep on a word.
 const SLEEP: Duration = Duration::from_secs(1);
 
-/// A word with a cache line, or a pair of them, for itself.
+/// A word in a cache line, or a pair of lines, of its own.
 #[repr(align(128))]
 #[derive(Default)]
 pub struct Word(AtomicU32);
 
 /// One end of a line.
 pub enum End {
-    /// Both ends have the same word.
+    /// The word; both ends have the same.
     Futex(Arc<Word>),
-    /// What the other end writes, and what it reads.
+    /// Reader of the other end's pipe, and writer to the other end.
     Pipe(PipeReader, PipeWriter),
     /// One of a connected pair.
     Socket(Socket),
 }
 
-/// Who can end a line.
+/// Handle that ends a line.
 pub enum Ender {
     /// The word.
     Futex(Arc<Word>),
-    /// A second handle of what each end reads from.
+    /// Second handles of the pipes that the ends read.
     Pipe([PipeWriter; 2]),
     /// A second handle of either socket.
     Socket(Socket),
-    /// Whatever else ends it: that of the process at the other end, which takes its end with it.
+    /// Any other way, such as killing the process at the other end, which takes its end with it.
     Other(Box<dyn FnMut() + Send>),
 }
 
-/// The number after another; zero after [`LAST`].
+/// Returns the next number; zero after [`LAST`].
 pub const fn after(number: u32) -> u32 {
     number.wrapping_add(1) & LAST
 }
 
-/// A new line's two ends and who can end it.
+/// Creates a line: its two ends, and the handle that ends it.
 ///
 /// # Errors
-/// When the operating system gives no pipe or socket.
+/// If the operating system provides no pipe or socket.
 pub fn line(by: By) -> io::Result<([End; 2], Ender)> {
     Ok(match by {
         By::Futex => {
@@ -77,16 +77,16 @@ pub fn line(by: By) -> io::Result<([End; 2], Ender)> {
 }
 
 impl End {
-    /// Says the number after the last one that was heard, or after zero; false where the line was ended.
+    /// Sends the number after the last one heard (initially zero); false if the line was ended.
     ///
     /// # Errors
-    /// When the operating system does not take it.
+    /// If the operating system fails.
     #[inline]
     pub fn say_after(&mut self, heard: u32) -> io::Result<bool> {
         let number = after(heard);
         let said = match self {
             Self::Futex(word) => {
-                // A word that was ended stays so.
+                // An ended word stays ended.
                 let said = word.0.compare_exchange(heard, number, Ordering::AcqRel, Ordering::Acquire).is_ok();
                 atomic_wait::wake(&word.0);
                 return Ok(said);
@@ -97,10 +97,10 @@ impl End {
         said.map_or_else(|error| gone(error).map(|_| false), |()| Ok(true))
     }
 
-    /// Sleeps until the other end says another number than the last one that was said; [`OVER`] where the line was ended.
+    /// Sleeps until the other end sends another number than the last one sent; returns [`OVER`] if the line was ended.
     ///
     /// # Errors
-    /// When the operating system fails.
+    /// If the operating system fails.
     #[inline]
     pub fn hear_after(&mut self, said: u32) -> io::Result<u32> {
         let mut number = [0; size_of::<u32>()];
@@ -113,7 +113,7 @@ impl End {
     }
 }
 
-/// An end that goes, for whatever reason, ends the line.
+/// Dropping an end, for whatever reason, ends the line.
 impl Drop for End {
     fn drop(&mut self) {
         match self {
@@ -124,7 +124,7 @@ impl Drop for End {
     }
 }
 
-/// That the other end has gone ends the line, and is no error.
+/// Converts the loss of the other end to [`OVER`]: it ends the line, and is no error.
 fn gone(error: io::Error) -> io::Result<u32> {
     match error.kind() {
         ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => Ok(OVER),
@@ -156,17 +156,17 @@ impl Ender {
 
 fn end_word(word: &Word) {
     word.0.store(OVER, Ordering::Release);
-    // Both may sleep on it for a moment: one of them has said its number and not yet been heard.
+    // Both may sleep on it for a moment: one has sent its number and the other has not yet read it.
     atomic_wait::wake(&word.0);
     atomic_wait::wake(&word.0);
 }
 
-/// A reader that has gone needs no telling. A pipe never fills up: there are two numbers in it at most.
+/// Ends a pipe. A missing reader is no error. The pipe never fills up: it holds two numbers at most.
 fn end_pipe(writer: &mut PipeWriter) {
     drop(writer.write_all(&OVER.to_ne_bytes()));
 }
 
-/// Fails where the other has done it already.
+/// Shuts the socket down. Fails if the other end has done so already.
 fn end_socket(stream: &Socket) {
     drop(stream.shutdown(Shutdown::Both));
 }

@@ -1,4 +1,4 @@
-//! The second of a pair as a process of its own: this program begun again, or any that calls [`answer`].
+//! The second of a pair as a process of its own: this program started again, or any program that calls [`answer`].
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -12,19 +12,19 @@ use super::By;
 use super::line::{End, OVER};
 use crate::Error;
 
-/// What a partner says first, so that whatever its program prints before is no number.
+/// First message of a partner, so that earlier output of its program is not read as numbers.
 const GREETING: &[u8; 16] = b"corewise-partner";
-/// How long a partner may take to end once its line was ended.
+/// Time that a partner may take to end after its line was ended.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A process that answers; killed where it does not end by itself.
+/// A process that answers; killed if it does not end by itself.
 pub struct Partner(Child);
 
 impl Partner {
-    /// Begins this program again with some arguments, on a cpu where one is given, and gives the end of the line to it.
+    /// Starts this program again with some arguments, on `cpu` if given, and returns this side's end of the line.
     ///
     /// # Errors
-    /// [`Error::Input`] for a word, which two processes have not in common; [`Error::System`] where it cannot be begun or pinned.
+    /// [`Error::Input`] for [`By::Futex`], since two processes share no memory here; [`Error::System`] if it cannot be started or pinned.
     pub fn begin(by: By, arguments: &[OsString], cpu: Option<u32>) -> Result<(Self, End), Error> {
         let program = std::env::current_exe().map_err(Error::system("looking for this program"))?;
         let mut command = Command::new(program);
@@ -46,9 +46,9 @@ impl Partner {
         Ok((partner, end))
     }
 
-    /// Kills it: its end of the line goes with it.
+    /// Kills the process, which closes its end of the line.
     pub fn kill(&mut self) {
-        // One that has ended needs no killing.
+        // Fails if it has already ended.
         drop(self.0.kill());
     }
 }
@@ -73,22 +73,22 @@ fn over_pipes(command: &mut Command) -> io::Result<(Child, End)> {
 fn over_socket(command: &mut Command) -> io::Result<(Child, End)> {
     let (own, other) = ipc::sockets()?;
     let child = command.stdin(ipc::as_input(other)).stdout(Stdio::null()).spawn()?;
-    // The command holds the other's socket, and must not for longer than the child.
+    // The command holds the other socket, and must not do so for longer than the child.
     command.stdin(Stdio::null());
     Ok((child, End::Socket(own)))
 }
 
-/// Reads what the partner's program prints up to and with its greeting; false where it ends before.
+/// Reads the partner's output up to the end of its greeting; false if it ends before.
 ///
 /// # Errors
-/// When the operating system fails.
+/// If the operating system fails.
 pub fn await_greeting(end: &mut End) -> io::Result<bool> {
     let mut last = [0; GREETING.len()];
     while &last != GREETING {
         last.rotate_left(1);
         let [.., newest] = &mut last;
         let read = match end {
-            // Nobody prints into a word.
+            // No program prints into a word.
             End::Futex(_) => return Ok(true),
             End::Pipe(reader, _) => reader.read(std::slice::from_mut(newest))?,
             End::Socket(stream) => stream.read(std::slice::from_mut(newest))?,
@@ -100,11 +100,11 @@ pub fn await_greeting(end: &mut End) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Answers whoever began this program as its partner, over its standard input (a socket), or that and its standard output (pipes), until
-/// the line is ended. Nothing else must read or write these.
+/// Answers the process that started this one as its partner, until the line is ended. The line is standard input (a socket), or standard
+/// input and standard output (pipes). Nothing else may read or write these.
 ///
 /// # Errors
-/// [`Error::Input`] for a futex; [`Error::System`] when the operating system fails.
+/// [`Error::Input`] for a futex; [`Error::System`] if the operating system fails.
 pub fn answer(by: By) -> Result<(), Error> {
     let failed = |error| Error::System { what: "answering as a partner".into(), error };
     let mut end = match by {
@@ -118,10 +118,10 @@ pub fn answer(by: By) -> Result<(), Error> {
     greet(&mut end).and_then(|()| answer_all(&mut end)).map(drop).map_err(failed)
 }
 
-/// Says that what comes next are numbers.
+/// Sends the greeting: numbers follow.
 ///
 /// # Errors
-/// When the operating system fails.
+/// If the operating system fails.
 pub fn greet(end: &mut End) -> io::Result<()> {
     match end {
         End::Futex(_) => Ok(()),
@@ -130,10 +130,10 @@ pub fn greet(end: &mut End) -> io::Result<()> {
     }
 }
 
-/// Answers until the line is ended; how often.
+/// Answers until the line is ended; returns the number of answers.
 ///
 /// # Errors
-/// When the operating system fails.
+/// If the operating system fails.
 pub fn answer_all(end: &mut End) -> io::Result<u64> {
     let (mut said, mut answers) = (0, 0);
     loop {

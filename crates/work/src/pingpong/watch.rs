@@ -1,4 +1,4 @@
-//! Who looks after the pairs while they play, so that none waits for ever.
+//! Supervision of the pairs while they play, so that none waits for ever.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -8,29 +8,29 @@ use std::time::{Duration, Instant};
 
 use super::line::Ender;
 
-/// How often is looked.
+/// Interval between looks.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What a pair has done, in a cache line for itself.
+/// Round trips of a pair, in a cache line of its own.
 #[repr(align(128))]
 #[derive(Default)]
 pub struct Progress(pub AtomicU64);
 
-/// What is watched.
+/// State being watched.
 pub struct Watch<'a> {
-    /// Of each pair: the round trips that it has made.
+    /// Round trips of each pair.
     pub progress: &'a [Progress],
-    /// Of each pair: who ends its line.
+    /// Handles that end each pair's line.
     pub enders: &'a [Mutex<Ender>],
-    /// Ends all.
+    /// Stop flag for all pairs.
     pub stop: &'a AtomicBool,
-    /// How long no pair may make no round trip.
+    /// Longest time without a round trip of any pair.
     pub patience: Duration,
 }
 
 impl Watch<'_> {
-    /// Watches until the channel is closed; whether all went well. Otherwise the stop was set, or no pair at all went on, and every line
-    /// was ended.
+    /// Watches until the channel is closed; returns true if all went well. Otherwise the stop was set, or no pair made progress, and every
+    /// line was ended.
     pub fn until_closed(&self, done: &Receiver<()>) -> bool {
         let (mut last, mut since) = (0, Instant::now());
         loop {

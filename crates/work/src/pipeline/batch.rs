@@ -1,29 +1,29 @@
-//! What threads pass on to each other.
+//! Messages between the pipeline's threads.
 
 use super::stage::Event;
 
-/// A message: lines that are text first, then events, then text again.
+/// A message: lines of text first, then events, then text again.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The position of the first line.
+    /// Position of the first line.
     pub first: u64,
-    /// The lines, one behind the other.
+    /// The lines, one after the other.
     pub text: Vec<u8>,
-    /// Where each of them ends.
+    /// End of each line in the text.
     pub ends: Vec<usize>,
-    /// Those lines, taken apart.
+    /// The parsed lines.
     pub events: Vec<Event>,
 }
 
 impl Batch {
-    /// Empties it; it keeps its memory.
+    /// Empties the message and keeps its memory.
     pub fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
         self.events.clear();
     }
 
-    /// The lines.
+    /// Iterates over the lines.
     pub fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, &end)| &self.text[begin..end])

@@ -1,4 +1,4 @@
-//! Events as a fleet of services logs them.
+//! Generated events, as a fleet of services logs them.
 
 use std::fmt::Write;
 
@@ -6,14 +6,14 @@ use corewise_machine::random::Random;
 
 use super::stage::{Tallies, Tally};
 
-/// How many events there are.
+/// Number of events.
 pub const EVENTS: u64 = 1 << 14;
 const SERVICES: [&str; 8] = ["gateway", "accounts", "billing", "search", "mail", "storage", "scheduler", "telemetry"];
 const LEVELS: [&str; 8] = ["info", "info", "info", "info", "debug", "debug", "warn", "error"];
-/// An event is at least so long, and up to as much again as the other.
+/// Minimum length of an event; a random part up to `MORE_BYTES` is added.
 const SHORTEST_BYTES: usize = 240;
 const MORE_BYTES: usize = 700;
-/// Among them what has to be escaped, and what is longer than a byte.
+/// Words of messages; some need escaping, some have multi-byte characters.
 const WORDS: [&str; 20] = [
     "request",
     "finished",
@@ -37,8 +37,8 @@ const WORDS: [&str; 20] = [
     "queue",
 ];
 
-/// The events of a seed, a line each. Event `i` has random numbers of its own, and says that its service, number `i` modulo 8, sent `1000 +
-/// i` bytes.
+/// Generates the events of a seed, one per line. Event `i` has its own random numbers; its service is number `i` modulo 8, and its bytes
+/// are `1000 + i`.
 pub fn text(seed: u64) -> Vec<u8> {
     let mut text = String::with_capacity(EVENTS as usize * (SHORTEST_BYTES + MORE_BYTES / 2 + 50));
     for number in 0..EVENTS {
@@ -74,7 +74,7 @@ fn event(text: &mut String, number: u64, random: &mut Random) {
     text.push_str("\"}");
 }
 
-/// What the tallies of the first so many lines must be, beginning again behind the last event: sums of arithmetic progressions.
+/// Returns the exact tallies of the first `lines` lines, wrapping around after the last event: sums of arithmetic progressions.
 pub fn tallies(lines: u64) -> Tallies {
     let (passes, rest) = (lines / EVENTS, lines % EVENTS);
     let services = (0_u64..).zip(SERVICES).map(|(service, name)| {
@@ -85,7 +85,7 @@ pub fn tallies(lines: u64) -> Tallies {
     services.filter(|(_, tally)| tally.lines > 0).collect()
 }
 
-/// The tally of one service over the first so many events.
+/// Returns the tally of one service over the first `events` events.
 fn progression(service: u64, events: u64) -> Tally {
     let step = SERVICES.len() as u64;
     let lines = events.saturating_sub(service).div_ceil(step);

@@ -1,4 +1,4 @@
-//! The lines that are passed on.
+//! Input lines of the pipeline.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,16 +12,16 @@ use crate::Error;
 
 const LONGEST_LINE_BYTES: usize = 64 << 10;
 
-/// Lines of JSON in memory, one at least.
+/// Lines of JSON in memory, at least one.
 #[derive(Debug)]
 pub struct Input {
     text: Vec<u8>,
     lines: Vec<Line>,
-    /// The file, or absent where the lines are generated.
+    /// Name of the file, or `None` if the lines are generated.
     file: Option<String>,
 }
 
-/// Where a line is. Blank lines are left out, so that each has its number.
+/// Position of a line. Blank lines are left out, so each keeps its line number.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     begin: u32,
@@ -30,16 +30,16 @@ struct Line {
 }
 
 impl Input {
-    /// The generated events of a seed, always [`super::EVENTS`].
+    /// Generates the events of a seed, always [`super::EVENTS`].
     pub fn generated(seed: u64) -> Self {
         Self::new(generate::text(seed), None).unwrap_or_else(|_| unreachable!("events are short and some"))
     }
 
-    /// The lines of a file; blank ones are left out.
+    /// Reads the lines of a file; blank ones are left out.
     ///
     /// # Errors
-    /// When it cannot be read, is larger than 256 MiB, has no line, one longer than 64 KiB, or one that is no object of JSON: its number
-    /// is told.
+    /// If it cannot be read, is larger than 256 MiB, or has no line. If a line is longer than 64 KiB or is not a JSON object; the error
+    /// names the line.
     pub fn read(path: &Path, stop: &AtomicBool) -> Result<Self, Error> {
         let name = path.display().to_string();
         let wrong = |why: String| Error::Input { what: name.clone(), why };
@@ -56,7 +56,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Text that nobody has parsed yet.
+    /// Splits a text that has not been parsed yet.
     pub(super) fn new(text: Vec<u8>, file: Option<String>) -> Result<Self, Error> {
         let what = || file.clone().unwrap_or_default();
         let (mut lines, mut begin) = (Vec::new(), 0);
@@ -76,31 +76,31 @@ impl Input {
         Ok(Self { text, lines, file })
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub const fn lines(&self) -> u64 {
         self.lines.len() as u64
     }
 
-    /// The bytes of all lines, without their ends.
+    /// Returns the bytes of all lines, without line ends.
     pub fn bytes(&self) -> u64 {
         self.lines.iter().map(|line| u64::from(line.end - line.begin)).sum()
     }
 
-    /// Whether the lines were generated.
+    /// Returns true if the lines were generated.
     pub const fn is_generated(&self) -> bool {
         self.file.is_none()
     }
 
-    /// A line, without its end; counted on from the beginning again behind the last.
+    /// Returns a line without its end; positions wrap around.
     pub fn line(&self, position: u64) -> &[u8] {
         let line = self.place(position);
         &self.text[line.begin as usize..line.end as usize]
     }
 
-    /// What is wrong with a line.
+    /// Returns the error for an invalid line.
     pub(super) fn broken(&self, position: u64, error: &serde_json::Error) -> Error {
         let file = self.file.as_deref().unwrap_or("generated events");
-        // It is always the first line of what was parsed.
+        // Each line is parsed alone, so serde always reports line 1.
         let why = error.to_string().replace(" at line 1 column ", " at column ");
         Error::Input { what: format!("{file}, line {}", self.place(position).number), why }
     }

@@ -1,34 +1,34 @@
-//! Which thread does which stages.
+//! Assignment of stages to threads.
 
 use std::ops::Range;
 
-/// The stages in their order; one lane has at most a thread for each.
+/// The stages in their order; a lane has at most one thread for each.
 pub const STAGES: [&str; LANE_THREADS] = ["source", "parse", "transform", "serialise", "sink"];
-/// The most threads of one lane.
+/// Maximum threads of a lane.
 pub const LANE_THREADS: usize = 5;
 
-/// The number of each stage in [`STAGES`].
+/// Number of the source in [`STAGES`].
 pub const SOURCE: usize = 0;
-/// A line becomes an object.
+/// Number of the stage that parses a line into an event.
 pub const PARSE: usize = 1;
-/// Its fields change.
+/// Number of the stage that changes the event's fields.
 pub const TRANSFORM: usize = 2;
-/// It becomes a line.
+/// Number of the stage that writes the event as a line.
 pub const SERIALISE: usize = 3;
-/// The line is counted.
+/// Number of the stage that counts the line.
 pub const SINK: usize = 4;
 
-/// What one thread does.
+/// Work of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
-    /// The number of its lane.
+    /// Number of its lane.
     pub lane: usize,
-    /// Its stages, by their numbers; never none.
+    /// Numbers of its stages; never empty.
     pub stages: Range<usize>,
 }
 
 impl Role {
-    /// "parse 0": its dearest stage, and its lane.
+    /// Returns the name of its most expensive stage with its lane: "parse 0".
     pub fn name(&self) -> String {
         let dearest = [PARSE, SERIALISE].into_iter().find(|stage| self.stages.contains(stage));
         let name =
@@ -37,7 +37,7 @@ impl Role {
     }
 }
 
-/// The role of each thread, lane by lane: as few lanes as have at most so many threads each, of nearly equal length.
+/// Returns the role of each thread, lane by lane: the fewest lanes with at most `lane_threads` threads each, of nearly equal length.
 pub fn roles(threads: usize, lane_threads: usize) -> Vec<Role> {
     let lanes = threads.div_ceil(lane_threads);
     let length = |lane: usize| (lane + 1) * threads / lanes - lane * threads / lanes;
@@ -45,7 +45,7 @@ pub fn roles(threads: usize, lane_threads: usize) -> Vec<Role> {
     (0..lanes).flat_map(lane).collect()
 }
 
-/// Where the chain of stages is cut for a number of threads. Parse and serialise are the dearest, and are cut from each other first.
+/// Returns the cuts in the chain of stages for a number of threads. Parse and serialise are the most expensive, and are separated first.
 const fn cuts(threads: usize) -> &'static [usize] {
     match threads {
         1 => &[0, 5],

@@ -1,4 +1,4 @@
-//! Where a thread gets messages from and passes them to: channels, rings, or nothing.
+//! Connections of a thread to its neighbours: channels, rings, or none.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,68 +12,68 @@ use super::plan::Role;
 use super::{Options, Via};
 use crate::Error;
 
-/// Says on a ring that nothing follows; no slab has so many places.
+/// Marks the end on a ring; no slab has this place.
 const END: u64 = u64::MAX;
-/// So often an end of a ring looks before it lets another thread have the cpu.
+/// Attempts at an end of a ring before the thread yields its cpu.
 const TRIES: u32 = 256;
 
-/// Whether threads are to end before their work does: they were stopped from outside, or one of them failed.
+/// Flags that end threads early: they were stopped from outside, or one of them failed.
 pub struct Halt<'a> {
     stop: &'a AtomicBool,
     failed: AtomicBool,
 }
 
 impl<'a> Halt<'a> {
-    /// Not yet.
+    /// Creates the flags, not set.
     pub const fn new(stop: &'a AtomicBool) -> Self {
         Self { stop, failed: AtomicBool::new(false) }
     }
 
-    /// Says that a thread failed.
+    /// Records that a thread failed.
     pub fn fail(&self) {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// An error once they are to end.
+    /// Returns an error if the threads are to end.
     pub fn go_on(&self) -> Result<(), Error> {
         let halted = self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed);
         if halted { Err(Error::Stopped) } else { Ok(()) }
     }
 }
 
-/// How one thread is tied to its neighbours. A message goes `next`, `work`, `pass`.
+/// Connection of one thread to its neighbours. A message goes through `next`, `work`, `pass`.
 pub trait Port {
     /// A message, or the right to one.
     type Token;
 
-    /// The next message from the thread before; a cleared one for the first thread of a lane. Absent when nothing follows.
+    /// Returns the next message from the thread before, or a cleared one for the first thread of a lane. `None` if no more come.
     fn next(&mut self) -> Result<Option<Self::Token>, Error>;
 
-    /// Has something done with a message.
+    /// Runs a function on a message.
     fn work<T>(&mut self, token: &mut Self::Token, work: impl FnOnce(&mut Batch) -> T) -> T;
 
-    /// Passes a message to the thread behind; the last thread of a lane lets it go.
+    /// Passes a message to the next thread; the last thread of a lane releases it.
     fn pass(&mut self, token: Self::Token) -> Result<(), Error>;
 
-    /// Tells the thread behind that nothing follows.
+    /// Tells the next thread that no more messages come.
     fn finish(self) -> Result<(), Error>;
 }
 
-/// The ports of all threads.
+/// A port of any kind.
 pub enum Ports<'a> {
-    /// Of a thread that is its whole lane.
+    /// The port of a thread that is its whole lane.
     Alone(Alone),
-    /// Channels.
+    /// A port of channels.
     Channel(Channel),
-    /// Rings.
+    /// A port of rings.
     Ring(Box<Ring<'a>>),
 }
 
 impl<'a> Ports<'a> {
-    /// The port of each thread, in the order of the roles.
+    /// Creates the port of each thread, in the order of the roles.
     ///
     /// # Errors
-    /// When the kernel has no memory for a ring.
+    /// If the kernel has no memory for a ring.
     pub fn of(roles: &[Role], options: &Options, halt: &'a Halt<'a>) -> Result<Vec<Self>, Error> {
         let lanes = roles.chunk_by(|one, next| one.lane == next.lane);
         let ports = lanes.map(|lane| match (lane.len(), options.via) {
@@ -85,7 +85,7 @@ impl<'a> Ports<'a> {
     }
 }
 
-/// The one thread of a lane: one message, used again and again.
+/// Port of a lane's only thread: one message, used again and again.
 #[derive(Default)]
 pub struct Alone {
     batch: Batch,
@@ -112,7 +112,7 @@ impl Port for Alone {
     }
 }
 
-/// The ends of two channels, of which the first thread has no receiver and the last no sender. Either end going away ends the other.
+/// Ends of two channels. The first thread has no receiver, the last no sender. Dropping either end ends the other.
 #[derive(Default)]
 pub struct Channel {
     from: Option<Receiver<Batch>>,
@@ -140,7 +140,7 @@ impl Port for Channel {
     }
 
     fn pass(&mut self, token: Batch) -> Result<(), Error> {
-        // The thread behind ended early: it says why.
+        // The next thread ended early and has the reason.
         self.to.as_ref().map_or(Ok(()), |to| to.send(token).map_err(|_| Error::Stopped))
     }
 
@@ -149,11 +149,11 @@ impl Port for Channel {
     }
 }
 
-/// The ends of two rings that carry the numbers of places in a slab; the last thread of a lane sends them back to the first.
+/// Ends of two rings that carry the numbers of places in a slab; the last thread of a lane sends them back to the first.
 pub struct Ring<'a> {
     from: ring::Receiver,
     to: ring::Sender,
-    /// Whoever has a place's number has the place, so its lock is always free.
+    /// The thread that has a place's number owns the place, so its lock is always free.
     slab: Arc<[Mutex<Batch>]>,
     place: Place,
     halt: &'a Halt<'a>,
@@ -167,7 +167,7 @@ enum Place {
 }
 
 fn rings<'a>(length: usize, capacity: usize, slots: Slots, halt: &'a Halt<'a>) -> Result<Vec<Ports<'a>>, Error> {
-    // What all links hold, and one more in each thread's hands; the ring back has room for all, so nobody waits for it to empty.
+    // Enough for all links, plus one in each thread's hands. The ring back has room for all, so no thread waits for it to empty.
     let places = (length - 1) * capacity.next_power_of_two() + length;
     let slab: Arc<[Mutex<Batch>]> = (0..places).map(|_| Mutex::default()).collect();
     let ring = |capacity| ring::new(capacity, slots).map_err(Error::system("memory for a ring"));
@@ -192,7 +192,8 @@ impl Ring<'_> {
     }
 }
 
-/// Gives up when all are to end. On a cpu that several threads share, the other end needs it to be let go.
+/// Returns a check for spinning that gives up if all are to end. It yields at times: if several threads share a cpu, the other end needs
+/// it.
 fn patience(halt: &Halt<'_>) -> impl FnMut() -> bool {
     let mut tries = 0_u32;
     move || {

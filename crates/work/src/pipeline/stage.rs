@@ -1,20 +1,20 @@
-//! What is done with an event: parse, transform, serialise, count.
+//! Stages of the pipeline: parse, transform, serialise, count.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// An event.
+/// An event: the fields of a JSON object.
 pub type Event = Map<String, Value>;
-/// What each service sent, by its name.
+/// Tally of each service, by its name.
 pub type Tallies = BTreeMap<String, Tally>;
 
-/// What a service sent.
+/// Counts of a service's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many events are its.
+    /// Number of its events.
     pub lines: u64,
-    /// The bytes that they tell of, summed modulo 2 to the power of 64, as a file may tell of any number.
+    /// Sum of their `bytes` fields modulo 2 to the power of 64, as a file may contain any number.
     pub bytes: u64,
 }
 
@@ -26,16 +26,16 @@ impl Tally {
     }
 }
 
-/// Makes an event of a line.
+/// Parses a line.
 ///
 /// # Errors
-/// When it is no object of JSON.
+/// If it is not a JSON object.
 pub fn parse(line: &[u8]) -> serde_json::Result<Event> {
     serde_json::from_slice(line)
 }
 
 /// Removes the field "debug", renames "ts" to "time", adds the "severity" (of syslog) of its "level", and adds its "bytes" to its
-/// "service". What a field is not there for, or is of another kind, is not done; bytes and service count as 0 and "" then.
+/// "service". A missing field, or one of another type, is skipped; bytes and service count as 0 and "" then.
 pub fn transform(event: &mut Event, tallies: &mut Tallies) {
     event.remove("debug");
     if let Some(time) = event.remove("ts") {
@@ -52,7 +52,7 @@ pub fn transform(event: &mut Event, tallies: &mut Tallies) {
     }
 }
 
-/// The severity of a level (RFC 5424, 6.2.1); a notice where the level is another.
+/// Returns the severity of a level (RFC 5424, 6.2.1); notice for an unknown level.
 fn severity(level: &str) -> u64 {
     match level {
         "error" => 3,
@@ -69,7 +69,7 @@ pub fn serialise(event: &Event, text: &mut Vec<u8>) {
     debug_assert!(wrote.is_ok(), "memory takes all, and keys are strings");
 }
 
-/// A hash of a line, eight bytes at a time; those of all lines are summed, so that their order does not matter.
+/// Hashes a line, eight bytes at a time. The hashes of all lines are summed, so that their order does not matter.
 pub fn hash(line: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| {

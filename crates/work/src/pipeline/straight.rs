@@ -1,6 +1,6 @@
-//! The same loop as anybody would write it: plain threads, crossbeam-channel and serde_json, without anything of this crate's machinery.
+//! The same loop in plain code: threads, crossbeam-channel and serde_json, without this crate's machinery.
 //!
-//! It is what [`super::run`] is measured against, and what its result is checked against: the transformation is written a second time here.
+//! It is the reference for the speed and the result of [`super::run`]: the transformation is written a second time here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,33 +13,33 @@ use super::input::Input;
 use super::stage::{Tallies, Tally, hash};
 use crate::Error;
 
-/// What came out.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// How many lines.
+    /// Number of lines.
     pub lines: u64,
-    /// The bytes of the lines that went in, without their ends.
+    /// Bytes of the input lines, without line ends.
     pub bytes: u64,
-    /// The sum of the hashes of the lines that came out.
+    /// Sum of the hashes of the output lines.
     pub checksum: u64,
-    /// What each service sent.
+    /// Tallies of each service.
     pub tallies: Tallies,
-    /// How long it took, without making the input.
+    /// Elapsed seconds, without creating the input.
     pub seconds: f64,
 }
 
 impl Outcome {
-    /// The metric of [`super::run`]: millions of bytes of input per second.
+    /// Returns the metric of [`super::run`]: millions of bytes of input per second.
     pub fn megabytes_per_second(&self) -> f64 {
         self.bytes as f64 / 1e6 / self.seconds
     }
 }
 
-/// Passes so many lines of an input through lanes of three threads each (parse, transform, serialise), one line in a message. Each lane
-/// has a part of the lines of its own. What is compared to it: [`super::run`] with three threads for each lane and default options.
+/// Passes `lines` lines of an input through lanes of three threads each (parse, transform, serialise), one line in a message. Each lane has
+/// its own part of the lines. Compare it with [`super::run`] with three threads for each lane and default options.
 ///
 /// # Panics
-/// When the capacity is zero.
+/// If the capacity is zero.
 pub fn lanes(input: &Input, lines: u64, lanes: u64, capacity: usize) -> Outcome {
     let begin = Instant::now();
     let found: Vec<Outcome> = thread::scope(|scope| {
@@ -53,7 +53,7 @@ pub fn lanes(input: &Input, lines: u64, lanes: u64, capacity: usize) -> Outcome 
     all
 }
 
-/// One lane: the calling thread parses, and two more do the rest.
+/// Runs one lane: the calling thread parses, and two more do the rest.
 fn lane(input: &Input, lines: std::ops::Range<u64>, capacity: usize) -> Outcome {
     let (to_transform, parsed) = bounded::<Value>(capacity);
     let (to_serialise, changed) = bounded::<Value>(capacity);
@@ -80,7 +80,7 @@ fn lane(input: &Input, lines: std::ops::Range<u64>, capacity: usize) -> Outcome 
         for position in lines {
             let line = input.line(position).to_vec();
             outcome.bytes += line.len() as u64;
-            // A line that is broken is missing at the end.
+            // A broken line is missing at the end.
             let Ok(event) = serde_json::from_slice(&line) else { break };
             if to_transform.send(event).is_err() {
                 break;
@@ -93,10 +93,11 @@ fn lane(input: &Input, lines: std::ops::Range<u64>, capacity: usize) -> Outcome 
     outcome
 }
 
-/// What must come out of so many lines, found on the calling thread: each line of the input once, and counted as often as it is passed.
+/// Computes the expected result of a number of lines on the calling thread: each line of the input once, multiplied by the number of its
+/// passes.
 ///
 /// # Errors
-/// When a line is broken; when it was stopped.
+/// If a line is broken; if it was stopped.
 pub fn alone(input: &Input, lines: u64, stop: &AtomicBool) -> Result<Outcome, Error> {
     let begin = Instant::now();
     let mut outcome = Outcome::default();
@@ -119,7 +120,7 @@ pub fn alone(input: &Input, lines: u64, stop: &AtomicBool) -> Result<Outcome, Er
     Ok(outcome)
 }
 
-/// The transformation.
+/// Transforms an event.
 fn change(event: &mut Value) {
     if let Some(fields) = event.as_object_mut() {
         fields.remove("debug");
@@ -134,7 +135,7 @@ fn change(event: &mut Value) {
     }
 }
 
-/// The service and the bytes that are to be tallied.
+/// Returns the service and the bytes to tally.
 fn told(event: &Value) -> (&str, u64) {
     (event["service"].as_str().unwrap_or_default(), event["bytes"].as_u64().unwrap_or_default())
 }

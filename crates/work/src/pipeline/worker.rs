@@ -1,4 +1,4 @@
-//! What one thread does with each message.
+//! Work of one thread on each message.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,29 +11,29 @@ use super::port::{Halt, Port, Ports};
 use super::stage::{Tallies, hash, parse, serialise, transform};
 use crate::Error;
 
-/// Lanes take so many lines at a time, or a message's where that is more.
+/// Lines that a lane takes at a time; a message's lines if that is more.
 const BLOCK_LINES: u64 = 64;
 
-/// What is passed on.
+/// The lines to process, shared by all threads.
 pub struct Job<'a> {
     input: &'a Input,
-    /// All lines, by their positions; those behind the input's last are its first again.
+    /// Number of lines; positions behind the input's last line wrap around.
     lines: u64,
-    /// No block is taken after this.
+    /// Time after which no block is taken.
     until: Option<Instant>,
     batch: u64,
-    /// The position of the next block.
+    /// Position of the next block.
     next: AtomicU64,
     halt: &'a Halt<'a>,
 }
 
 impl<'a> Job<'a> {
-    /// So many lines of an input, in messages of `batch`.
+    /// Creates a job of `lines` lines of an input, in messages of `batch`.
     pub const fn new(input: &'a Input, lines: u64, until: Option<Instant>, batch: usize, halt: &'a Halt<'a>) -> Self {
         Self { input, lines, until, batch: batch as u64, next: AtomicU64::new(0), halt }
     }
 
-    /// The next block of lines; empty where there is none.
+    /// Returns the next block of lines; empty if there is none.
     fn block(&self) -> Range<u64> {
         if self.until.is_some_and(|until| self.next.load(Ordering::Relaxed) > 0 && Instant::now() >= until) {
             return 0..0;
@@ -44,25 +44,25 @@ impl<'a> Job<'a> {
     }
 }
 
-/// What a thread found, and of all threads together.
+/// Results of one thread, or of all threads together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Lines that sources took.
     pub taken: u64,
-    /// Their bytes.
+    /// Bytes of these lines.
     pub bytes: u64,
-    /// What the transformation tallied.
+    /// Tallies of the transformation.
     pub tallies: Tallies,
     /// Lines that sinks counted.
     pub lines: u64,
-    /// The sum of their hashes.
+    /// Sum of their hashes.
     pub checksum: u64,
-    /// From the first thread's begin to the last one's end.
+    /// Begin of the first thread and end of the last one.
     pub times: Option<(Instant, Instant)>,
 }
 
 impl Found {
-    /// What two found.
+    /// Combines two results.
     pub fn merge(mut self, other: Self) -> Self {
         self.taken += other.taken;
         self.bytes += other.bytes;
@@ -76,7 +76,7 @@ impl Found {
         self
     }
 
-    /// How long it took in all.
+    /// Returns the total time in seconds.
     pub fn seconds(&self) -> f64 {
         self.times.map_or(f64::NAN, |(begin, end)| (end - begin).as_secs_f64())
     }
@@ -86,7 +86,7 @@ impl Ports<'_> {
     /// Does a role until the lines end.
     ///
     /// # Errors
-    /// What a stage says; that it was stopped.
+    /// The error of a stage; [`Error::Stopped`].
     pub fn serve(self, job: &Job<'_>, role: &Role) -> Result<Found, Error> {
         match self {
             Self::Alone(port) => serve(job, role, port),
@@ -96,10 +96,10 @@ impl Ports<'_> {
     }
 }
 
-/// Does the stages of a role with each message until nothing follows.
+/// Does the stages of a role with each message until no more come.
 ///
 /// # Errors
-/// What a stage says; that it was stopped.
+/// The error of a stage; [`Error::Stopped`].
 fn serve(job: &Job<'_>, role: &Role, mut port: impl Port) -> Result<Found, Error> {
     let begin = Instant::now();
     let mut worker = Worker { job, block: 0..0, found: Found::default() };
@@ -115,13 +115,13 @@ fn serve(job: &Job<'_>, role: &Role, mut port: impl Port) -> Result<Found, Error
 
 struct Worker<'a> {
     job: &'a Job<'a>,
-    /// Lines that are taken, and not yet sent.
+    /// Lines that are taken and not yet sent.
     block: Range<u64>,
     found: Found,
 }
 
 impl Worker<'_> {
-    /// Does some stages; false when there are no lines any more.
+    /// Does some stages; false if there are no more lines.
     fn stages(&mut self, stages: &Range<usize>, batch: &mut Batch) -> Result<bool, Error> {
         for stage in stages.clone() {
             self.job.halt.go_on()?;

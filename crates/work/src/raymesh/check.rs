@@ -1,4 +1,4 @@
-//! Whether tables are what they must be.
+//! Checks of the tables.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,18 +10,18 @@ use super::table::Table;
 use crate::Error;
 use crate::geometry::exact;
 
-/// How many cells are looked at closely, each of whose rays has one right answer.
+/// Number of cells checked closely; each must have a ray with one right answer.
 const CELLS: usize = 200;
-/// So many times as many are drawn at most.
+/// Limit of the cells drawn, as a multiple of [`CELLS`].
 const MOST_DRAWS: usize = 10;
-/// Tells the draw of cells from the draws of points.
+/// Makes the draw of cells independent of the draw of points.
 const DRAW: u64 = 0x6365_6c6c_7321;
 
-/// Looks at all cells whether they were written, and at some drawn at random whether they are right: traced again they hold the same, and one ray of
-/// each meets in double precision, with all triangles, what it met.
+/// Checks that all cells were written, and that some drawn at random are right. Traced again they hold the same, and one ray of each has
+/// the same hit in double precision with all triangles.
 ///
 /// # Errors
-/// [`Error::Wrong`]; [`Error::Input`] for a mesh of such thin triangles that hardly any ray can be checked; [`Error::Stopped`].
+/// [`Error::Wrong`]; [`Error::Input`] for a mesh of triangles too thin to check most rays; [`Error::Stopped`].
 pub fn check(scene: &Scene, plan: &Plan, tables: &[Table], seed: u64, stop: &AtomicBool) -> Result<String, Error> {
     for (number, table) in tables.iter().enumerate() {
         if let Some(cell) = table.first_unwritten() {
@@ -52,7 +52,7 @@ pub fn check(scene: &Scene, plan: &Plan, tables: &[Table], seed: u64, stop: &Ato
     ))
 }
 
-/// Whether a cell is right; false where its ray has more than one right answer.
+/// Checks a cell; returns false if its ray has more than one right answer.
 fn check_cell(
     scene: &Scene,
     plan: &Plan,

@@ -1,44 +1,44 @@
-//! How many tests there are.
+//! Number of tests of a run.
 
 use std::time::Duration;
 
 use crate::{Error, Settings, Size};
 
-/// The cells of the three tables together, as many as the tests of one of the article's tables.
+/// Cells of the three tables together, equal to the tests in one of the article's tables.
 pub const TESTS: u64 = 975_065;
-/// How often each cell is tested in the usual size.
+/// Tests of each cell in the usual size.
 pub const PASSES: u32 = 40;
-/// The cells of the three tables together of a size in time; each is tested once for each thread, up to so often.
+/// Cells of the three tables together for a size in time. Each is tested once for each thread, up to `MOST_SAMPLES` times.
 const ROUND: u64 = TESTS / 10;
 const MOST_SAMPLES: usize = 400;
-/// The largest share.
+/// Largest share.
 const MOST: f64 = 1_000.0;
 
-/// The tests of a run, or of one of its rounds.
+/// Tests of a run, or of one of its rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The cells of each table.
+    /// Cells of each table.
     pub cells: [usize; 3],
-    /// The tests of each cell.
+    /// Tests of each cell.
     pub samples: u32,
-    /// Where the points within cells come from.
+    /// Seed of the points within cells.
     pub seed: u64,
-    /// How long to repeat it; absent for once.
+    /// Time for which it is repeated; `None` for once.
     pub until: Option<Duration>,
 }
 
 impl Plan {
-    /// The tests of a size.
+    /// Plans the tests of a size.
     ///
     /// # Errors
-    /// [`Error::Input`] for no threads, and a share that is no number above zero or too large.
+    /// [`Error::Input`] for no threads, or a share that is not a number above zero or is too large.
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         let wrong = |what: &str, why: String| Err(Error::Input { what: what.into(), why });
         if settings.threads == 0 {
             return wrong("threads", "there are none".into());
         }
         let (tests, samples, until) = match settings.size {
-            // So long that saving and waking are a small part of it with many threads too.
+            // Long enough that saving and waking are a small part of it with many threads too.
             Size::Time(time) => (ROUND, settings.threads.clamp(1, MOST_SAMPLES) as u32, Some(time)),
             Size::Share(share) if share > 0.0 && share <= MOST => {
                 let wanted = share * f64::from(PASSES);
@@ -51,7 +51,7 @@ impl Plan {
         Ok(Self { cells, samples, seed: settings.seed, until })
     }
 
-    /// The tests of all cells.
+    /// Returns the number of tests of all cells.
     pub fn rays(&self) -> u64 {
         self.cells.iter().sum::<usize>() as u64 * u64::from(self.samples)
     }

@@ -1,4 +1,4 @@
-//! What the crate of the hierarchy does by itself, to tell what this workload adds to it: for tools that measure.
+//! The hierarchy's crate on its own, to measure the overhead of this workload.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::table::Table;
 use super::{Options, TESTS, mesh_of};
 use crate::{Error, Settings};
 
-/// The rays of a workload, and the crate's own hierarchy of its mesh.
+/// Rays of a workload, and the crate's own hierarchy of its mesh.
 pub struct Reference {
     rays: Vec<Ray>,
     hierarchy: obvhs::bvh2::Bvh2,
@@ -23,11 +23,11 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Rays of what [`super::run`] would trace, in its order: all of them where they are as many as one pass has ([`super::TESTS`]), or else those of whole
-    /// rows that are equally far apart, as many as in a pass, about; 80 MB at most.
+    /// Builds the rays of [`super::run`], in its order. It takes all of them if they are at most one pass ([`super::TESTS`]). Otherwise it
+    /// takes whole rows at equal distances, about as many rays as in a pass; 80 MB at most.
     ///
     /// # Errors
-    /// As [`super::run`] for what it is given.
+    /// As [`super::run`] for its input.
     pub fn new(settings: &Settings, options: &Options) -> Result<Self, Error> {
         let plan = Plan::new(settings)?;
         let apart = plan.rays().div_ceil(TESTS) as usize;
@@ -47,8 +47,8 @@ impl Reference {
         Ok(Self { rays: all, hierarchy, triangles })
     }
 
-    /// A straight loop over all rays on the calling thread, as the crate's documentation shows it: no tables, no threads, rays made before. The rays
-    /// that it traced in a second.
+    /// Traces all rays in a straight loop on the calling thread, as the crate's documentation shows it: no tables, no threads, rays built
+    /// before. Returns the rays per second.
     pub fn rays_per_second(&self) -> f64 {
         let begun = Instant::now();
         for ray in &self.rays {

@@ -11,23 +11,23 @@ use crate::geometry::{Hierarchy, Mesh as Triangles, Ray};
 
 /// Half the side of the floor; the mesh is two long.
 const FLOOR: f32 = 1.5;
-/// How far the floor is below the mesh: a ray does not begin in a triangle.
+/// Distance of the floor below the mesh, so that no ray begins in a triangle.
 const GAP: f32 = 0.02;
-/// Where the lights are.
+/// Positions of the lights.
 const LIGHTS: [[f32; 3]; 3] = [[1.6, 3.0, 0.6], [-1.0, 4.0, 1.2], [0.2, 3.5, -1.8]];
 
-/// What rays are traced through.
+/// The scene of a table.
 pub struct Scene {
     /// The triangles.
     pub mesh: Triangles,
     /// Their hierarchy.
     pub hierarchy: Hierarchy,
-    /// The height of the floor.
+    /// Height of the floor.
     floor: f32,
 }
 
 impl Scene {
-    /// The scene of a mesh.
+    /// Builds the scene of a mesh.
     ///
     /// # Errors
     /// As [`mesh_of`].
@@ -38,8 +38,8 @@ impl Scene {
     }
 }
 
-/// The rays of a cell, in their order: from random points within it to the light of its table, which they reach at a distance of one. The points depend on
-/// the seed, the table and the cell alone.
+/// Returns the rays of a cell in order: from random points within it to the light of its table, which they reach at a distance of one. The
+/// points depend on the seed, the table and the cell alone.
 #[inline]
 pub fn rays(scene: &Scene, plan: &Plan, table: &Table, number: usize, cell: usize) -> impl Iterator<Item = Ray> {
     let item = (number as u64) << 32 | cell as u64;
@@ -50,14 +50,14 @@ pub fn rays(scene: &Scene, plan: &Plan, table: &Table, number: usize, cell: usiz
     let (floor, light) = (scene.floor, Vec3A::from_array(LIGHTS[number]));
     (0..plan.samples).map(move |_| {
         let bits = random.bits();
-        // The upper 24 bits of each half are all that single precision holds.
+        // Single precision holds only the upper 24 bits of each half.
         let [right, down] = [bits >> 40, bits >> 8 & 0xff_ffff].map(|bits| bits as u32 as f32 / (1 << 24) as f32);
         let origin = Vec3A::new(x + right * size[0], floor, z + down * size[1]);
         Ray { origin, direction: light - origin, near: 0.0, far: 1.0 }
     })
 }
 
-/// How light a cell is.
+/// Computes the light of a cell.
 #[inline]
 pub fn trace(scene: &Scene, plan: &Plan, table: &Table, number: usize, cell: usize) -> Light {
     let (mut free, mut way) = (0, 0.0);

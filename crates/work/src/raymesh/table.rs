@@ -1,21 +1,21 @@
-//! A table of light that many threads fill, each cell by one of them.
+//! Light table that many threads fill, each cell by one of them.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a cell holds before it is written; no light is these bits.
+/// Initial value of a cell; no light has these bits.
 const UNWRITTEN: u64 = u64::MAX;
 
-/// How light a cell is.
+/// Light of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Light {
-    /// How many of its tests met nothing on the way to the light.
+    /// Number of its tests with a free way to the light.
     pub free: u32,
-    /// How far the way is free, up to the light at most; the mean of its tests.
+    /// Mean length of the free way, up to the light at most.
     pub way: f32,
 }
 
-/// Rows of as many cells as there are rows, about: the last row is not full where the number of cells is no product.
+/// Table of cells that is about square; the last row may be shorter.
 #[derive(Debug)]
 pub struct Table {
     width: usize,
@@ -23,28 +23,28 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of so many cells, one at least, none of them written.
+    /// Creates a table of unwritten cells, at least one.
     pub fn new(cells: usize) -> Self {
         let written = std::iter::repeat_with(|| AtomicU64::new(UNWRITTEN)).take(cells).collect();
         Self { width: cells.isqrt(), cells: written }
     }
 
-    /// The cells of a full row.
+    /// Returns the number of cells in a full row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The rows, the last of which may lack cells.
+    /// Returns the number of rows; the last may lack cells.
     pub fn rows(&self) -> usize {
         self.cells.len().div_ceil(self.width)
     }
 
-    /// All cells.
+    /// Returns the number of cells.
     pub fn cells(&self) -> usize {
         self.cells.len()
     }
 
-    /// The numbers of a row's cells.
+    /// Returns the numbers of a row's cells.
     pub fn row(&self, row: usize) -> Range<usize> {
         row * self.width..self.cells.len().min((row + 1) * self.width)
     }
@@ -54,19 +54,19 @@ impl Table {
         self.cells[cell].store(u64::from(light.free) << 32 | u64::from(light.way.to_bits()), Ordering::Relaxed);
     }
 
-    /// What is in a cell.
+    /// Reads a cell.
     pub fn get(&self, cell: usize) -> Light {
         let bits = self.cells[cell].load(Ordering::Relaxed);
         Light { free: (bits >> 32) as u32, way: f32::from_bits(bits as u32) }
     }
 
-    /// The first cell that nobody has written.
+    /// Returns the first unwritten cell.
     pub fn first_unwritten(&self) -> Option<usize> {
         self.cells.iter().position(|cell| cell.load(Ordering::Relaxed) == UNWRITTEN)
     }
 }
 
-/// A number that depends on every bit of some tables: the 64-bit FNV-1a hash of their cells.
+/// Returns a number that depends on every bit of some tables: the 64-bit FNV-1a hash of their cells.
 pub fn checksum(tables: &[Table]) -> u64 {
     let bits = tables.iter().flat_map(|table| &table.cells).map(|cell| cell.load(Ordering::Relaxed));
     crate::picture::checksum(bits)

@@ -1,4 +1,4 @@
-//! A picture that many threads add light to, each point by one of them at a time.
+//! A picture to which many threads add light; only one thread at a time works on a point.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,10 +6,10 @@ use glam::Vec3A;
 
 use crate::picture;
 
-/// The side of the squares that are given out.
+/// Side of the squares that threads take.
 const SQUARE: usize = 8;
 
-/// For each point the sums of red, green and blue light, and how often light was added.
+/// Sums of red, green and blue light for each point, and the number of additions.
 #[derive(Debug)]
 pub struct Canvas {
     width: usize,
@@ -18,18 +18,18 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// A black picture, both sides at least one.
+    /// Creates a black picture; both sides are at least one.
     pub fn new(width: usize, height: usize) -> Self {
         let points = std::iter::repeat_with(<[AtomicU32; 4]>::default).take(width * height).collect();
         Self { width, height, points }
     }
 
-    /// How many points it has.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.points.len()
     }
 
-    /// The numbers of the points of a square, counted from the upper left; absent where there is no such square.
+    /// Returns the numbers of the points of a square, counted from the upper left; `None` if there is no such square.
     pub fn square(&self, square: usize) -> Option<impl Iterator<Item = usize> + use<>> {
         let (width, height) = (self.width, self.height);
         let across = width.div_ceil(SQUARE);
@@ -39,7 +39,7 @@ impl Canvas {
         (top < height).then(|| rows.flat_map(move |row| columns.clone().map(move |column| row * width + column)))
     }
 
-    /// Adds light to a point; only one thread does that to a point at a time.
+    /// Adds light to a point; only one thread at a time does that for a point.
     pub fn add(&self, point: usize, light: Vec3A) {
         let [count, ..] = &self.points[point];
         let sum = self.light(point) + light;
@@ -49,23 +49,23 @@ impl Canvas {
         count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// The sum of a point's light.
+    /// Returns the sum of a point's light.
     pub fn light(&self, point: usize) -> Vec3A {
         let [_, red, green, blue] = &self.points[point];
         Vec3A::from_array([red, green, blue].map(|channel| f32::from_bits(channel.load(Ordering::Relaxed))))
     }
 
-    /// How often light was added to a point.
+    /// Returns the number of additions to a point.
     pub fn count(&self, point: usize) -> u32 {
         self.points[point][0].load(Ordering::Relaxed)
     }
 
-    /// A number that depends on every bit of it.
+    /// Returns a number that depends on every bit of it.
     pub fn checksum(&self) -> u64 {
         picture::checksum(self.points.iter().flatten().map(|channel| u64::from(channel.load(Ordering::Relaxed))))
     }
 
-    /// Red, green and blue of all points as a screen shows them (gamma 2.2), so bright that the mean is at a quarter of white.
+    /// Returns red, green and blue of all points for a screen (gamma 2.2), scaled so that the mean is at a quarter of white.
     pub fn bytes(&self) -> Vec<u8> {
         let light = || (0..self.len()).map(|point| self.light(point));
         let mean = light().map(|light| f64::from(light.element_sum())).sum::<f64>() / (3 * self.len()) as f64;

@@ -1,4 +1,4 @@
-//! Whether the tracer agrees with closed forms, and whether a picture is what it must be.
+//! Checks of the tracer against closed forms, and of a picture.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,14 +12,14 @@ use super::scene::{Ball, Material, Scene, square};
 use crate::Error;
 use crate::geometry::{Ray, shapes};
 
-/// The paths of each closed form.
+/// Paths of each closed form.
 const PATHS: u32 = 50_000;
-/// The standard errors that a mean may be away.
+/// Tolerance of a mean, in standard errors.
 const ERRORS: f64 = 5.0;
-/// How many points of a picture are traced again.
+/// Number of points of a picture that are traced again.
 const POINTS: usize = 50;
 
-/// Checks the tracer, and then a picture of so many rounds.
+/// Checks the tracer, and then a picture of a number of rounds.
 ///
 /// # Errors
 /// [`Error::Wrong`].
@@ -32,7 +32,7 @@ pub fn check(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64, stop: &At
     ))
 }
 
-/// What glows in the furnace.
+/// Material of the glowing sphere.
 const GLOW: Material = Material { albedo: Vec3A::splat(0.7), emission: Vec3A::splat(0.5), is_mirror: false };
 const LAMP_RADIUS: f32 = 0.5;
 const LAMP_HEIGHT: f32 = 2.0;
@@ -48,8 +48,8 @@ fn lamp_over_floor(radius: f32) -> Scene {
     Scene::new(&square(0.0, 9.0), vec![Material::matt([FLOOR_ALBEDO; 3])], |_| 0, vec![lamp], Vec3A::ZERO)
 }
 
-/// Inside of a closed sphere that is the same all over, light comes from everywhere alike: what each of the surfaces of a path adds is its emission times
-/// the albedos before.
+/// Checks the furnace test: inside a uniform closed sphere, light comes from everywhere alike, so each surface of a path adds its emission
+/// times the previous albedos.
 fn furnace(scene: &Scene, seed: u64) -> Result<String, Error> {
     let (albedo, emission) = (f64::from(GLOW.albedo.x), f64::from(GLOW.emission.x));
     let exact = emission * (1.0 - albedo.powi(DEPTH as i32)) / (1.0 - albedo);
@@ -64,11 +64,11 @@ fn furnace(scene: &Scene, seed: u64) -> Result<String, Error> {
     )
 }
 
-/// On the floor straight below a ball of radiance l, of radius a at height h, the irradiance is PI l (a / h)^2, and a matt floor sends on its albedo over PI
-/// of it, to all sides.
+/// Checks the floor straight below a ball of radiance l, of radius a at height h. The irradiance is PI l (a / h)^2, and a matt floor
+/// reflects its albedo over PI of it to all sides.
 fn lamp(scene: &Scene, seed: u64) -> Result<String, Error> {
     let exact = f64::from(FLOOR_ALBEDO * LAMP_EMISSION * (LAMP_RADIUS / LAMP_HEIGHT).powi(2));
-    // Onto the middle of the floor, where no edge of a triangle is, from beside the lamp.
+    // At the centre of the floor, away from edges of triangles, seen from beside the lamp.
     let eye = Vec3A::new(2.0, 1.0, 0.3);
     compare(
         "the floor under a lamp",
@@ -93,14 +93,14 @@ fn compare(what: &str, exact: f64, path: impl Fn(&mut Random) -> Vec3A, seed: u6
     let paths = f64::from(PATHS);
     let mean = sum / paths;
     let error = ((squares / paths - mean * mean).max(0.0) / (paths - 1.0)).sqrt();
-    // A mean that is no number is not near anything.
+    // A NaN mean is not near anything.
     if (mean - exact).abs() <= ERRORS * error {
         return Ok(format!("{mean:.4}, exactly {exact:.4}, standard error {error:.4}"));
     }
     Err(Error::Wrong(format!("{what} has radiance {mean} instead of {exact} (standard error {error})")))
 }
 
-/// Whether all points are complete and possible, and some the same again.
+/// Checks that all points are complete and possible, and that some are the same when traced again.
 fn check_picture(scene: &Scene, plan: &Plan, canvas: &Canvas, rounds: u64, stop: &AtomicBool) -> Result<(), Error> {
     let wrong = |point, what: String| Err(Error::Wrong(format!("point {point} of the picture {what}")));
     let most = rounds as f32 * plan.samples as f32 * DEPTH as f32 * scene.brightest();

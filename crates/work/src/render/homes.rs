@@ -1,4 +1,4 @@
-//! Which memory node each thread reads its scene from, and the copies there.
+//! Memory nodes from which threads read their scene, and the copies there.
 
 use std::thread::{Builder, scope};
 
@@ -12,34 +12,34 @@ use super::scene::Scene;
 use crate::settings::Company;
 use crate::{Error, Settings};
 
-/// A node's cpus, and where their scene is to be.
+/// A node's cpus, and the memory node of their scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
-    /// The node of the memory, by the system's number; absent where the nearest is not known.
+    /// Memory node, by the system's number; `None` if the nearest is unknown.
     pub memory: Option<u32>,
     /// The cpus that read it.
     pub cpus: CpuSet,
 }
 
-/// The scenes, and who reads which.
+/// The scenes, and their assignment to threads.
 pub struct Homes {
-    /// Empty where there is one scene for all.
+    /// Empty if there is one scene for all.
     homes: Vec<Home>,
     scenes: Vec<Scene>,
-    /// What the kernel said where it would not bind memory.
+    /// The kernel's error if it would not bind memory.
     refused: Option<String>,
 }
 
 impl Homes {
-    /// Copies a scene to each node where that is wanted, or else keeps it as the calling thread has made it.
+    /// Copies a scene to each node if `numa_aware`, or else keeps the calling thread's.
     ///
     /// # Errors
-    /// [`Error::System`] where a thread cannot be started or kept on a node's cpus; [`Error::Stopped`].
+    /// [`Error::System`] if a thread cannot be started or kept on a node's cpus; [`Error::Stopped`].
     pub fn new(scene: Scene, numa_aware: bool, settings: &Settings, company: &mut Company<'_>) -> Result<Self, Error> {
         if !numa_aware {
             return Ok(Self { homes: Vec::new(), scenes: vec![scene], refused: None });
         }
-        // Pinned threads have their homes, and no copy is made that nobody reads.
+        // Pinned threads have their homes, so no unused copy is made.
         let allowed: CpuSet = match &settings.cpus[..] {
             [] => affinity::current().map_err(Error::system("reading the affinity mask"))?,
             pinned => pinned.iter().copied().collect(),
@@ -58,28 +58,28 @@ impl Homes {
         Ok(made)
     }
 
-    /// How many scenes there are.
+    /// Returns the number of scenes.
     pub fn len(&self) -> usize {
         self.scenes.len()
     }
 
-    /// A scene.
+    /// Returns a scene.
     ///
     /// # Panics
-    /// When the number is not below [`Homes::len`].
+    /// If the number is not below [`Homes::len`].
     pub fn scene(&self, number: usize) -> &Scene {
         &self.scenes[number]
     }
 
-    /// The number of the scene that a thread reads.
+    /// Returns the number of a thread's scene.
     pub fn of(&self, settings: &Settings, thread: usize) -> usize {
         of(&self.homes, settings, thread)
     }
 
-    /// Keeps the calling thread on the cpus of its node, where nothing narrower was asked for.
+    /// Keeps the calling thread on the cpus of its node, unless it is pinned to a cpu.
     ///
     /// # Errors
-    /// When the operating system refuses.
+    /// If the operating system refuses.
     pub fn enter(&self, settings: &Settings, thread: usize) -> Result<(), Error> {
         let Some(home) = self.homes.get(self.of(settings, thread)) else { return Ok(()) };
         if settings.cpu_of(thread).is_some() {
@@ -88,7 +88,7 @@ impl Homes {
         affinity::set_current(&home.cpus).map_err(Error::system(format!("keeping a thread on cpus {}", home.cpus)))
     }
 
-    /// Where the copies are, in words.
+    /// Describes the places of the copies.
     pub fn words(&self) -> String {
         let home = |home: &Home| {
             let memory = home.memory.map_or("the nearest node".to_owned(), |node| format!("node {node}"));
@@ -106,8 +106,8 @@ impl Homes {
     }
 }
 
-/// The homes of a machine: each node with cpus that are allowed, and the nearest node with memory that is allowed, itself first. `memory` are the nodes that
-/// memory may come from, where that is known. One home for all cpus where no node is known.
+/// Returns the homes of a machine: each node with allowed cpus, and the nearest node with allowed memory, itself first. `memory` are the
+/// nodes that memory may come from, if known. Without a known node there is one home for all cpus.
 pub fn homes(machine: &Machine, allowed: &CpuSet, memory: Option<&[u32]>) -> Vec<Home> {
     let cpus = |index: usize| machine.nodes[index].cpus.intersection(allowed);
     let with_cpus = (0..machine.nodes.len()).filter(|index| !cpus(*index).is_empty());
@@ -116,19 +116,19 @@ pub fn homes(machine: &Machine, allowed: &CpuSet, memory: Option<&[u32]>) -> Vec
     if homes.is_empty() { vec![Home { memory: None, cpus: allowed.clone() }] } else { homes }
 }
 
-/// The system's number of the nearest node with memory that is allowed.
+/// Returns the system's number of the nearest node with allowed memory.
 fn nearest(machine: &Machine, from: usize, memory: Option<&[u32]>) -> Option<u32> {
     let has_memory = |index: &usize| {
         let node = &machine.nodes[*index];
         node.memory_bytes != Some(0) && memory.is_none_or(|memory| memory.contains(&node.number))
     };
-    // Where the kernel tells no distances, a node is nearest to itself, and all others are alike.
+    // If the kernel reports no distances, a node is nearest to itself, and all others are equal.
     let distance = |index: &usize| (*index != from, machine.nodes[from].distances.get(*index).copied());
     let nodes = (0..machine.nodes.len()).filter(has_memory);
     nodes.min_by_key(distance).map(|index| machine.nodes[index].number)
 }
 
-/// The home of a thread: that of its cpu where it has one, or else threads are spread over homes in proportion to their cpus.
+/// Returns the home of a thread: its cpu's if it is pinned; otherwise threads are spread over homes in proportion to their cpus.
 fn of(homes: &[Home], settings: &Settings, thread: usize) -> usize {
     if let Some(cpu) = settings.cpu_of(thread) {
         return homes.iter().position(|home| home.cpus.contains(cpu)).unwrap_or(0);
@@ -144,7 +144,7 @@ fn of(homes: &[Home], settings: &Settings, thread: usize) -> usize {
     0
 }
 
-/// Copies a scene from a thread on the cpus that will read it; and what the kernel said where it would not bind the memory.
+/// Copies a scene from a thread on the cpus that will read it; also returns the kernel's error if it would not bind the memory.
 fn copied(scene: &Scene, home: &Home) -> Result<(Scene, Option<String>), Error> {
     let copy = || {
         let named = format!("keeping a thread on cpus {}", home.cpus);

@@ -1,4 +1,4 @@
-//! One path, from the eye to where the light comes from.
+//! One path, from the eye to a source of light.
 
 use std::f64::consts::TAU;
 
@@ -8,14 +8,14 @@ use glam::Vec3A;
 use super::scene::{Met, Scene};
 use crate::geometry::Ray;
 
-/// The most surfaces that a path meets.
+/// Maximum surfaces of a path.
 pub const DEPTH: u32 = 8;
-/// How far in front of a surface a path goes on, so that it does not meet it again; the scene is some two long.
+/// Distance in front of a surface at which a path continues, so that it does not hit the surface again; the scene is about two long.
 const LIFT: f32 = 1e-4;
 
-/// The radiance that comes back along a ray, by one random path (Kajiya, "The rendering equation", SIGGRAPH 1986). A path goes on from a surface with the
-/// probability of its largest albedo, towards the mirror's direction or with a density proportional to the cosine, so that the mean over all paths is
-/// what at most [`DEPTH`] surfaces send.
+/// Returns the radiance that comes back along a ray, by one random path (Kajiya, "The rendering equation", SIGGRAPH 1986). A path continues
+/// at a surface with the probability of its largest albedo, towards the mirror's direction or with a density proportional to the cosine. So
+/// the mean over all paths is the light of at most [`DEPTH`] surfaces.
 pub fn radiance(scene: &Scene, mut ray: Ray, random: &mut Random) -> Vec3A {
     let (mut sum, mut weight) = (Vec3A::ZERO, Vec3A::ONE);
     for _ in 0..DEPTH {
@@ -41,8 +41,8 @@ fn mirrored(direction: Vec3A, normal: Vec3A) -> Vec3A {
     (direction - normal * (2.0 * direction.dot(normal))).normalize()
 }
 
-/// A direction with a density proportional to the cosine of its angle with the normal: from the foot of a unit ball that touches the surface to a point
-/// anywhere on the ball.
+/// Draws a direction with a density proportional to the cosine of its angle with the normal. It points from the contact point of a unit
+/// ball on the surface to a random point of the ball's own surface.
 fn by_cosine(normal: Vec3A, random: &mut Random) -> Vec3A {
     let (height, around) = (2.0 * random.unit() - 1.0, TAU * random.unit());
     let radius = (1.0 - height * height).max(0.0).sqrt();

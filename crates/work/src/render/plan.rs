@@ -1,4 +1,4 @@
-//! How many paths there are, and where they begin.
+//! Number of paths, and their start at the camera.
 
 use std::time::Duration;
 
@@ -11,34 +11,34 @@ use super::scene::Scene;
 use crate::geometry::Ray;
 use crate::{Error, Settings, Size};
 
-/// The largest share.
+/// Largest share.
 const MOST: f64 = 1_000.0;
-/// Where the camera is, and what it looks at.
+/// Position of the camera, and the point it looks at.
 const CAMERA: Vec3A = Vec3A::new(0.35, 0.8, 2.6);
 const SUBJECT: Vec3A = Vec3A::new(0.0, -0.25, 0.0);
 /// Half the height of the picture at a distance of one.
 const OPENING: f32 = 0.42;
 
-/// The paths of a run, or of one of its rounds.
+/// Paths of a run, or of one of its rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The points of a row.
+    /// Points in a row.
     pub width: usize,
-    /// The rows.
+    /// Number of rows.
     pub height: usize,
-    /// The paths of each point.
+    /// Paths of each point.
     pub samples: u32,
-    /// What random numbers depend on.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// How long to repeat it; absent for once.
+    /// Time for which it is repeated; `None` for once.
     pub until: Option<Duration>,
 }
 
 impl Plan {
-    /// The paths of a size.
+    /// Plans the paths of a size.
     ///
     /// # Errors
-    /// [`Error::Input`] for no threads, options out of their range, a share that is no number above zero or too large.
+    /// [`Error::Input`] for no threads, options out of range, or a share that is not a number above zero or is too large.
     pub fn new(settings: &Settings, options: &Options) -> Result<Self, Error> {
         for (what, value, most) in [
             ("threads", settings.threads, usize::MAX),
@@ -72,24 +72,24 @@ impl Plan {
         }
     }
 
-    /// The paths of all points.
+    /// Returns the number of paths of all points.
     pub fn samples_of_a_round(&self) -> u64 {
         (self.width * self.height) as u64 * u64::from(self.samples)
     }
 
-    /// The random numbers of a point in a round; they depend on these and the seed alone.
+    /// Returns the random numbers of a point in a round; they depend on these and the seed alone.
     fn random(&self, point: usize, round: u64) -> Random {
         let item = (point as u64) << 32 | round;
         Random::new(self.seed.wrapping_add(item.wrapping_mul(0xd134_2543_de82_ef95)))
     }
 
-    /// The sum of the light of a point's paths in a round.
+    /// Returns the sum of the light of a point's paths in a round.
     pub fn trace(&self, scene: &Scene, point: usize, round: u64) -> Vec3A {
         let mut random = self.random(point, round);
         (0..self.samples).map(|_| radiance(scene, self.ray(point, &mut random), &mut random)).sum()
     }
 
-    /// A ray from the camera through somewhere in a point of the picture.
+    /// Returns a ray from the camera through a random place in a point of the picture.
     fn ray(&self, point: usize, random: &mut Random) -> Ray {
         let ahead = (SUBJECT - CAMERA).normalize();
         let right = ahead.cross(Vec3A::Y).normalize();

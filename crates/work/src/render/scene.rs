@@ -1,4 +1,4 @@
-//! What light meets: triangles and balls, what they are made of, and the sky.
+//! The scene: triangles and balls, their materials, and the sky.
 
 use std::mem::size_of_val;
 
@@ -7,29 +7,29 @@ use glam::Vec3A;
 use crate::geometry::hierarchy::fresh;
 use crate::geometry::{Hierarchy, Mesh, Ray, shapes};
 
-/// What a surface does with light, for each of red, green and blue.
+/// Optical properties of a surface, for each of red, green and blue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Material {
-    /// How much of the light it sends on, 0 to 1.
+    /// Share of the light that it reflects, 0 to 1.
     pub albedo: Vec3A,
-    /// The radiance that it sends out by itself.
+    /// Radiance that it emits.
     pub emission: Vec3A,
-    /// It sends light on as a mirror does, otherwise to all sides (Lambert).
+    /// True for a mirror; otherwise it scatters to all sides (Lambert).
     pub is_mirror: bool,
 }
 
 impl Material {
-    /// A matt surface.
+    /// Creates a matt surface.
     pub const fn matt(albedo: [f32; 3]) -> Self {
         Self { albedo: Vec3A::from_array(albedo), emission: Vec3A::ZERO, is_mirror: false }
     }
 
-    /// A mirror.
+    /// Creates a mirror.
     pub const fn mirror(albedo: f32) -> Self {
         Self { albedo: Vec3A::splat(albedo), emission: Vec3A::ZERO, is_mirror: true }
     }
 
-    /// A lamp, which sends nothing on.
+    /// Creates a lamp, which reflects nothing.
     pub const fn lamp(emission: [f32; 3]) -> Self {
         Self { albedo: Vec3A::ZERO, emission: Vec3A::from_array(emission), is_mirror: false }
     }
@@ -38,40 +38,40 @@ impl Material {
 /// A perfect ball.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ball {
-    /// Its middle.
+    /// Centre.
     pub middle: Vec3A,
-    /// Its radius.
+    /// Radius.
     pub radius: f32,
-    /// What it is made of.
+    /// Material.
     pub material: Material,
 }
 
-/// A scene; it is only read once it was made.
+/// A scene; it is only read after construction.
 pub struct Scene {
     hierarchy: Hierarchy,
-    /// The material of each triangle, by its number.
+    /// Material of each triangle, by its number.
     made_of: Vec<u8>,
     materials: Vec<Material>,
     balls: Vec<Ball>,
-    /// The radiance of the sky.
+    /// Radiance of the sky.
     sky: Vec3A,
 }
 
-/// A point where light meets a surface.
+/// A point at which light hits a surface.
 pub struct Met {
     /// The point.
     pub point: Vec3A,
-    /// The direction away from the surface, of length one, on the side that the ray came from.
+    /// Unit normal of the surface, on the side from which the ray came.
     pub normal: Vec3A,
-    /// What it is made of.
+    /// Material of the surface.
     pub material: Material,
 }
 
 impl Scene {
-    /// A scene of a mesh and balls under a sky of one colour; the material of each triangle by its number.
+    /// Creates a scene of a mesh and balls under a sky of one colour; `made_of` returns the material of each triangle by its number.
     ///
     /// # Panics
-    /// When there are more than 256 materials, or one is named that is not there.
+    /// If there are more than 256 materials, or a material does not exist.
     pub fn new(
         mesh: &Mesh,
         materials: Vec<Material>,
@@ -88,7 +88,7 @@ impl Scene {
         Self { hierarchy: Hierarchy::new(mesh), made_of, materials, balls, sky }
     }
 
-    /// A stone and seven balls in four colours on a ground with waves, about so many triangles, with two mirrors and a lamp.
+    /// Builds a stone and seven balls in four colours on a ground with waves, of about that many triangles, with two mirrors and a lamp.
     pub fn stones(triangles: usize) -> Self {
         let mut mesh = shapes::stone_and_balls(triangles / 2);
         let stones = mesh.len();
@@ -115,7 +115,7 @@ impl Scene {
         Self::new(&mesh, materials, made_of, balls, Vec3A::new(0.45, 0.6, 0.85))
     }
 
-    /// The same again in memory that nobody has touched before the calling thread.
+    /// Copies it into fresh memory first touched by the calling thread.
     #[must_use]
     pub fn copied(&self) -> Self {
         Self {
@@ -127,23 +127,23 @@ impl Scene {
         }
     }
 
-    /// What tracing paths reads of it, in bytes.
+    /// Returns the size of the memory that tracing reads, in bytes.
     pub fn bytes(&self) -> usize {
         self.hierarchy.bytes() + size_of_val(&self.made_of[..])
     }
 
-    /// The radiance of the sky.
+    /// Returns the radiance of the sky.
     pub fn sky(&self) -> Vec3A {
         self.sky
     }
 
-    /// The most radiance that any surface, or the sky, sends out by itself.
+    /// Returns the largest radiance emitted by any surface or the sky.
     pub fn brightest(&self) -> f32 {
         let surfaces = self.materials.iter().chain(self.balls.iter().map(|ball| &ball.material));
         surfaces.map(|material| material.emission.max_element()).fold(self.sky.max_element(), f32::max)
     }
 
-    /// Where a ray first meets a surface.
+    /// Returns a ray's first hit on a surface.
     pub fn meet(&self, ray: &Ray) -> Option<Met> {
         let (ball, far) = self.nearest_ball(ray);
         if let Some(hit) = self.hierarchy.nearest(&Ray { far, ..*ray }) {
@@ -171,7 +171,7 @@ fn met(ray: &Ray, distance: f32, normal: Vec3A, material: Material) -> Met {
     Met { point: ray.origin + ray.direction * distance, normal, material }
 }
 
-/// How far a ray, that begins outside, goes to a ball.
+/// Returns the distance to a ball along a ray that begins outside.
 fn to_ball(ray: &Ray, ball: &Ball) -> Option<f32> {
     let from = ray.origin - ball.middle;
     let half = from.dot(ray.direction);
@@ -180,7 +180,7 @@ fn to_ball(ray: &Ray, ball: &Ball) -> Option<f32> {
     (square >= 0.0 && distance > ray.near).then_some(distance)
 }
 
-/// A horizontal square around the axis at a height, by half its side.
+/// Builds a horizontal square around the axis at a height, by half its side.
 pub fn square(height: f32, half: f32) -> Mesh {
     let corners = [[-half, -half], [half, -half], [half, half], [-half, half]];
     let points = corners.map(|[x, z]| Vec3A::new(x, height, z)).to_vec();

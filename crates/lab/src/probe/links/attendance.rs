@@ -1,7 +1,7 @@
-//! Who of a visit's two threads has come and gone, and what is done with one that its cpu does not let go on.
+//! Arrival and departure of a visit's two threads, and the release of a starved one.
 //!
-//! A thread that is pinned to a cpu which somebody else keeps (SCHED_FIFO without throttling) never looks at the time again. It is allowed
-//! on all cpus then, where it sees that the visit is over, and ends.
+//! A thread pinned to a cpu that another task occupies (SCHED_FIFO without throttling) never checks the time again. It is then allowed on
+//! all cpus, sees there that the visit is over, and ends.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,37 +12,37 @@ use corewise_sys::{affinity, task};
 
 use super::meeting::Meeting;
 
-/// So long after a visit's end its threads are waited for before they are let go elsewhere.
+/// Time after a visit's end for which its threads are awaited before they are released to other cpus.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What a thread says: its number and its cpu, or that it has gone.
+/// Message of a thread: its number and its cpu, or its departure.
 enum Word {
     Here { thread: u32, cpu: u32 },
     Gone { thread: u32 },
 }
 
-/// The list of who is there.
+/// List of the threads present.
 pub struct Attendance {
     words: Receiver<Word>,
 }
 
-/// Who will come.
+/// A thread that is yet to arrive.
 pub struct Guest(Sender<Word>);
 
-/// Somebody who has come; says that it goes when it is dropped.
+/// A thread that has arrived; announces its departure when dropped.
 pub struct Here {
     words: Sender<Word>,
     thread: u32,
 }
 
 impl Attendance {
-    /// An empty list, and two who will come.
+    /// Creates an empty list, and the two expected threads.
     pub fn new() -> (Self, [Guest; 2]) {
         let (sender, words) = channel();
         (Self { words }, [Guest(sender.clone()), Guest(sender)])
     }
 
-    /// Waits until all have gone; some time after the visit's end, those who cannot are allowed on all cpus of the calling thread.
+    /// Waits until all have gone. Some time after the visit's end, starved threads are allowed on all cpus of the calling thread.
     pub fn join_all(&self, meeting: &Meeting) {
         let mut here = BTreeMap::new();
         let patience = meeting.deadline() + GRACE;
@@ -65,17 +65,17 @@ fn release(here: &BTreeMap<u32, u32>, meeting: &Meeting) {
     for (thread, cpu) in here {
         meeting.starve(format!("a thread was starved on cpu {cpu}: something else uses it"));
         if let Ok(all) = affinity::current() {
-            // One that has ended meanwhile is no trouble.
+            // It may have ended meanwhile, which is fine.
             let _ = task::thread(std::process::id(), *thread).map(|thread| thread.restrict(&all));
         }
     }
 }
 
 impl Guest {
-    /// Says that the calling thread is there, before it is pinned to a cpu.
+    /// Announces the calling thread, before it is pinned to a cpu.
     pub fn arrive(self, cpu: u32) -> Here {
         let thread = own_number();
-        // The list is read until all who may write on it have gone.
+        // The list is read until all its writers have gone.
         let _ = self.0.send(Word::Here { thread, cpu });
         Here { words: self.0, thread }
     }

@@ -10,20 +10,20 @@ use super::meeting::{Meeting, spin};
 use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind, memory};
 
-/// Blocks of one sample: as many as this many bytes have, so that samples of small blocks are not all clock reading.
+/// Bytes of one sample, in as many blocks as they fill, so that samples of small blocks are not mainly clock reading.
 const SAMPLE_BYTES: usize = 64 << 10;
 const SAMPLES: usize = 25;
-/// A visit has no time for larger blocks.
+/// Maximum block size; a visit has no time for larger blocks.
 const LARGEST: usize = 16 << 20;
 const LINE_WORDS: usize = LINE_BYTES / size_of::<AtomicU64>();
 
-/// The kind.
+/// Bandwidth measurement.
 pub struct Bandwidth {
     block_bytes: usize,
 }
 
 impl Bandwidth {
-    /// With blocks of a size.
+    /// Creates the measurement with blocks of a size.
     pub const fn new(block_bytes: u32) -> Self {
         Self { block_bytes: block_bytes as usize }
     }
@@ -32,7 +32,7 @@ impl Bandwidth {
         (SAMPLE_BYTES / self.block_bytes.max(1)).max(1) as u64
     }
 
-    /// The block, and behind it the line whose turn it is.
+    /// Returns one side: the block, and the line behind it that holds the turn.
     fn side<'a>(&self, place: &'a Memory, is_first: bool, meeting: &'a Meeting) -> Blocks<'a> {
         let block = &place.words()[..self.block_bytes / size_of::<AtomicU64>()];
         let turn = place.line(place.lines() - 1);
@@ -58,7 +58,7 @@ impl Kind for Bandwidth {
             let why = format!("a block must have whole lines of {LINE_BYTES} bytes and at most {} MiB", LARGEST >> 20);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        // Two lines more, so that whose turn it is shares no pair of lines with the block.
+        // Two lines more, so that the turn shares no pair of lines with the block.
         memory(self.block_bytes + 2 * LINE_BYTES, home)
     }
 
@@ -79,7 +79,7 @@ impl Kind for Bandwidth {
 struct Blocks<'a> {
     block: &'a [AtomicU64],
     turn: &'a AtomicU64,
-    /// The next block's number; its turn is twice that once it was written, and one more once it was read.
+    /// Number of the next block. Its turn is twice that after it was written, and one more after it was read.
     next: u64,
     blocks: u64,
     is_first: bool,
@@ -108,7 +108,7 @@ impl Side for Blocks<'_> {
     }
 }
 
-/// Writes the block for each number of a range and waits until it was read; false when the visit is over.
+/// Writes the block for each number of a range and waits until it was read; false if the visit is over.
 fn write(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
     for number in from..until {
         for word in block {
@@ -122,13 +122,13 @@ fn write(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: 
     true
 }
 
-/// Waits for each block of a range and adds it up; false when the visit is over.
+/// Waits for each block of a range and sums it; false if the visit is over.
 fn read(block: &[AtomicU64], turn: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
     for number in from..until {
         if !spin(meeting, || turn.load(Ordering::Acquire) == 2 * number) {
             return false;
         }
-        // Line by line: a single chain of additions would be slower than memory is.
+        // Line by line: a single chain of additions would be slower than memory.
         let line =
             |words: &[AtomicU64]| words.iter().fold(0_u64, |sum, word| sum.wrapping_add(word.load(Ordering::Relaxed)));
         let sum = block.chunks_exact(LINE_WORDS).fold(0_u64, |sum, words| sum.wrapping_add(line(words)));

@@ -11,20 +11,20 @@ use super::meeting::{Meeting, spin};
 use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind, lines, memory};
 
-/// Round trips of one sample: about 10 us, short beside a scheduler's slice, so that few samples are interrupted.
+/// Round trips of one sample: about 10 us, short against a time slice, so that few samples are interrupted.
 const ROUND_TRIPS: u64 = 100;
 /// Samples on each line.
 const SAMPLES: usize = 5;
-/// Lines of the page that a visit uses. Some lines are dearer than others (their home is elsewhere).
+/// Lines of the page that a visit uses. Some lines are more expensive than others (their home is elsewhere).
 const LINES: usize = 12;
 
-/// The kind, with the lines of one visit.
+/// Compare-and-swap measurement, with the lines of one visit.
 pub struct Cas {
     lines: [usize; LINES],
 }
 
 impl Cas {
-    /// On lines at random.
+    /// Chooses lines at random.
     pub fn new(random: &mut Random) -> Self {
         Self { lines: lines::apart(random) }
     }
@@ -64,7 +64,7 @@ impl Kind for Cas {
     }
 }
 
-/// One side: swaps each second number, the first the even ones, the second the odd ones.
+/// One side: swaps every second number, the first side the even ones, the second side the odd ones.
 struct Hops<'a> {
     lines: [&'a AtomicU64; LINES],
     line: usize,
@@ -86,7 +86,7 @@ impl Side for Hops<'_> {
         (self.line, self.expected) = (group, self.begins_at);
     }
 
-    /// Twice: the first's second swap waits for the answer to its first one, and what it times is from one swap to another.
+    /// Two swaps: the first side's second swap waits for the answer to its first one, and it times from one swap to another.
     fn lead(&mut self) -> bool {
         self.swap(2)
     }
@@ -96,8 +96,8 @@ impl Side for Hops<'_> {
     }
 }
 
-/// Waits for the line to hold each second number of a range and replaces it by the next: bare compare-and-swap, no load before it
-/// and no pause, as the other tools do. False when the visit is over.
+/// Waits for the line to hold each second number of a range and replaces it by the next. It uses bare compare-and-swap, without a load
+/// before it and without a pause, as other tools do. Returns false if the visit is over.
 fn exchange(line: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
     let mut expected = from;
     while expected != until {

@@ -11,28 +11,28 @@ use super::meeting::Meeting;
 use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind};
 
-/// So many samples are taken, one after the other. A channel is now cheap and now dear: who waits for whom changes every few milliseconds.
+/// Number of samples. A channel's cost changes every few milliseconds, with the side that waits.
 const SAMPLES: usize = 26;
-/// How long a sample takes. What a side does between two of them, some 0.5 us, is enough to change who waits for whom, so it is done rarely.
+/// Duration of a sample. The work between two samples, some 0.5 us, is enough to change which side waits, so there are few samples.
 const SAMPLE: Duration = Duration::from_micros(800);
 /// Sends between two looks at the time.
 const SENDS_A_LOOK: u64 = 64;
-/// The last message of a sample.
+/// Last message of a sample.
 const END: u64 = 0;
 
-/// The kind.
+/// Channel measurement.
 pub struct Channel {
     bound: Option<u32>,
 }
 
 impl Channel {
-    /// With a bound, or without.
+    /// Creates the measurement, bounded or unbounded.
     pub const fn new(bound: Option<u32>) -> Self {
         Self { bound }
     }
 }
 
-/// Both ends, until they are taken. An end that is dropped ends the other's wait.
+/// Both ends, until they are taken. Dropping an end ends the other's wait.
 pub struct Ends(Mutex<Option<Sender<u64>>>, Mutex<Option<Receiver<u64>>>);
 
 fn taken<T>(end: &Mutex<Option<T>>) -> Option<T> {
@@ -74,11 +74,11 @@ impl Kind for Channel {
     }
 }
 
-/// The first's side. Neither side has a deadline: a wait that has one sets a timer, for which a virtual machine asks its host, and a send
-/// through a full channel takes up to twice as long. Who waits is woken when the other goes on, or leaves because the visit is over.
+/// The first side. Neither side has a deadline: a wait with one sets a timer, which a virtual machine asks its host for. A send through a
+/// full channel then takes up to twice as long. A waiting side is woken when the other continues, or leaves because the visit is over.
 struct Sending<'a> {
     sender: Sender<u64>,
-    /// Those of the last sample.
+    /// Sends of the last sample; zero before the first.
     sends: u64,
     meeting: &'a Meeting<'a>,
 }
@@ -96,7 +96,7 @@ impl Side for Sending<'_> {
                 return false;
             }
         }
-        // Each further sample has as many sends: a mean of samples weighs sends alike, not times.
+        // All samples have equally many sends, so that their mean weights sends equally, not times.
         self.sends = sends;
         self.sender.send(END).is_ok()
     }
@@ -106,7 +106,7 @@ impl Side for Sending<'_> {
     }
 }
 
-/// The second's side.
+/// The second side.
 struct Receiving<'a> {
     receiver: Receiver<u64>,
     meeting: &'a Meeting<'a>,

@@ -1,12 +1,12 @@
-//! Which lines of a page two threads talk over.
+//! Choice of the lines of a page through which two threads communicate.
 
 use corewise_machine::random::Random;
 
 /// Lines of the smallest page.
 const LINES: usize = 64;
 
-/// Some lines of a page at random, each in a pair of lines (128 bytes) of its own: the hardware fetches lines in pairs, and the
-/// partner may still be answering on the last one.
+/// Chooses random lines of a page, each in its own pair of lines (128 bytes). The hardware fetches lines in pairs, and the partner may
+/// still be answering on the last one.
 pub fn apart<const COUNT: usize>(random: &mut Random) -> [usize; COUNT] {
     let mut pairs: [usize; LINES / 2] = std::array::from_fn(|pair| pair);
     random.shuffle(&mut pairs);

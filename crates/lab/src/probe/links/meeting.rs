@@ -1,31 +1,31 @@
-//! What the two threads of a visit share whatever they do: when it is over, and what went wrong.
+//! State shared by the two threads of any visit: its end, and what went wrong.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A visit usually ends after this, whatever became of the partner.
+/// Usual time limit of a visit, whatever happens to the partner.
 pub const LIMIT: Duration = Duration::from_millis(250);
-/// Spins between two looks at the time; some 20 us where each is a failed exchange.
+/// Spins between two looks at the time; some 20 us if each is a failed exchange.
 const SPINS_PER_LOOK: u32 = 1024;
 
-/// What went wrong.
+/// Failure of a visit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// In words.
+    /// Description.
     pub why: String,
-    /// Whether another try may go well: somebody else used a cpu, who may be gone by then.
+    /// True if another try may succeed: another task used a cpu, and may be gone by then.
     pub passes: bool,
 }
 
 impl From<String> for Trouble {
-    /// One that stays.
+    /// Creates a permanent failure.
     fn from(why: String) -> Self {
         Self { why, passes: false }
     }
 }
 
-/// A visit's end.
+/// A visit, with its end.
 pub struct Meeting<'a> {
     trouble: Mutex<Option<Trouble>>,
     ended: AtomicBool,
@@ -35,7 +35,7 @@ pub struct Meeting<'a> {
 }
 
 impl<'a> Meeting<'a> {
-    /// A visit that begins now.
+    /// Begins a visit now.
     pub fn new(stop: &'a AtomicBool, limit: Duration) -> Self {
         Self {
             trouble: Mutex::new(None),
@@ -46,12 +46,12 @@ impl<'a> Meeting<'a> {
         }
     }
 
-    /// Ends the visit because of an error; the first one is told.
+    /// Ends the visit because of an error; the first one is reported.
     pub fn fail(&self, error: impl ToString) {
         self.end(error.to_string().into());
     }
 
-    /// Ends it because one of its threads did not get its cpu.
+    /// Ends the visit because one of its threads did not get its cpu.
     pub fn starve(&self, why: String) {
         self.end(Trouble { why, passes: true });
     }
@@ -61,36 +61,36 @@ impl<'a> Meeting<'a> {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// What went wrong.
+    /// Returns the failure, if any.
     pub fn trouble(&self) -> Result<(), Trouble> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
 
-    /// Whether it failed, was stopped, or takes too long. The deadline is the operating system's: counters of different cpus need not
-    /// agree.
+    /// Returns true if it failed, was stopped, or takes too long. The deadline is by the operating system's clock: counters of different
+    /// cpus need not agree.
     #[cold]
     pub fn is_over(&self) -> bool {
         self.ended.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed) || Instant::now() > self.deadline
     }
 
-    /// When it takes too long.
+    /// Returns the deadline.
     pub const fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// The second waits for the place that the first makes, and is here then; absent when the visit is over.
+    /// Waits on the second side for the place, and then announces itself; `None` if the visit is over.
     pub fn await_place<'p, P>(&self, place: &'p OnceLock<P>) -> Option<&'p P> {
         spin(self, || place.get().is_some());
         self.second_is_here.store(true, Ordering::Release);
         place.get()
     }
 
-    /// The first waits for the second; false when the visit is over.
+    /// Waits on the first side for the second; false if the visit is over.
     pub fn await_second(&self) -> bool {
         spin(self, || self.second_is_here.load(Ordering::Acquire))
     }
 
-    /// What a spin that can be given up asks after each try.
+    /// Returns the check that a spin makes after each try; it returns true to give up.
     pub fn patience(&self) -> impl FnMut() -> bool {
         let mut spins = 0_u32;
         move || {
@@ -100,7 +100,7 @@ impl<'a> Meeting<'a> {
     }
 }
 
-/// Tries until it is done, without a pause; false when the visit is over.
+/// Tries until `is_done`, without a pause; false if the visit is over.
 #[inline(always)]
 pub fn spin(meeting: &Meeting, mut is_done: impl FnMut() -> bool) -> bool {
     let mut is_given_up = meeting.patience();

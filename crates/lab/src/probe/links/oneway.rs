@@ -1,4 +1,4 @@
-//! Messages that carry the time at which they were sent.
+//! Messages that carry their sending time.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,27 +17,28 @@ const MESSAGES: usize = 32;
 /// Messages before each sample, each way.
 const LEAD: usize = 1;
 const SAMPLES: usize = 25;
-/// Each message has a line of its own, which nobody has written before.
+/// Number of lines: each message has its own, not written before.
 const LINES: usize = 2 * SAMPLES * (LEAD + MESSAGES);
-/// The clocks agree where the two ways differ from their mean by no more than this share of it. Clocks that differ by less cannot be told
-/// from ways that do: with the memory on one side, one way is dearer by a fifth of the mean on some machines of two sockets.
+/// Largest difference of either way from their mean, as a share of it, at which the clocks agree. Smaller clock offsets cannot be
+/// distinguished from asymmetric costs. With the memory on one side, one way costs a fifth of the mean more on some machines of two
+/// sockets.
 const DIFFERENCE: f64 = 1.0 / 3.0;
 
-/// A message takes no less than this many steps of the clock. The mean of many is exact though each is a whole number of steps, as long as
-/// not nearly all of them are none.
+/// Least time of a message, in steps of the clock. The mean of many is exact though each is a whole number of steps, unless nearly all of
+/// them are zero.
 const STEPS: f64 = 0.5;
 
-/// The kind, with the cpus and the lines of one visit.
+/// One-way measurement, with the cpus and the lines of one visit.
 pub struct Oneway {
     cpus: [u32; 2],
-    /// A step of the clock, in ticks.
+    /// Step of the clock, in ticks.
     step: f64,
-    /// In the order of their use, each second one for each way; at random, so that the hardware does not foresee them.
+    /// Lines in the order of their use, alternating between the two ways; the order is random, so that the hardware does not predict it.
     lines: Vec<usize>,
 }
 
 impl Oneway {
-    /// On lines in random order.
+    /// Puts the lines into random order.
     pub fn new(visit: &Visit, clock: &Clock, random: &mut Random) -> Self {
         let mut lines: Vec<usize> = (0..LINES).collect();
         random.shuffle(&mut lines);
@@ -79,7 +80,7 @@ impl Kind for Oneway {
         take(ticks, &self.plan(), &mut self.letters(place, false, ticks, meeting), record);
     }
 
-    /// What is sent to the second takes its time on the second's clock.
+    /// Messages to the second are timed on the second's clock.
     fn believed<'r>(&self, records: &'r [Record; 2]) -> Result<&'r [f64], String> {
         let [back, there] = records.each_ref().map(|record| record.values.as_slice());
         let [first, second] = self.cpus;
@@ -95,14 +96,14 @@ impl Kind for Oneway {
     }
 }
 
-/// Whether two clocks agree, by what messages took each way: the clocks' offset is half of the difference.
+/// Returns true if two clocks agree, by the times of messages in each direction: the clocks' offset is half of the difference.
 fn agree(there: &[f64], back: &[f64]) -> bool {
     let (is_back_in_time, there, back) =
         (there.iter().chain(back).any(|&ticks| ticks < 0.0), median(there), median(back));
     !is_back_in_time && (there.is_nan() || back.is_nan() || (there - back).abs() <= DIFFERENCE * (there + back))
 }
 
-/// Whether messages take so much less than a step of the clock that the samples do not tell how long.
+/// Returns true if messages are too short against a step of the clock to be timed.
 fn is_too_short(taken: &[f64], step: f64) -> bool {
     median(taken) < STEPS * step
 }
@@ -114,7 +115,7 @@ struct Letters<'a, T> {
     is_first: bool,
     ticks: T,
     meeting: &'a Meeting<'a>,
-    /// What each message of the sample took to come here.
+    /// Time that each message of the sample took to arrive here, in ticks.
     taken: [i64; MESSAGES],
 }
 
@@ -140,7 +141,7 @@ impl<T: Ticks> Side for Letters<'_, T> {
         self.exchange(MESSAGES)
     }
 
-    /// The mean of the messages that came, or the least where that was sent after it came.
+    /// Returns the mean of the received messages, or the least if that is negative.
     fn value(&mut self, _elapsed: u64) -> f64 {
         let least = self.taken.iter().copied().min().unwrap_or_default();
         let sum: i64 = self.taken.iter().sum();
@@ -148,7 +149,7 @@ impl<T: Ticks> Side for Letters<'_, T> {
     }
 }
 
-/// Sends and waits for the answer, message by message; false when the visit is over.
+/// Sends and waits for the answer, message by message; false if the visit is over.
 fn write_and_read<T: Ticks>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], meeting: &Meeting) -> bool {
     for (pair, taken) in lines.chunks_exact(2).zip(taken) {
         pair[0].store(ticks.now(), Ordering::Release);
@@ -160,7 +161,7 @@ fn write_and_read<T: Ticks>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], m
     true
 }
 
-/// Waits for a message and answers, message by message; false when the visit is over.
+/// Waits for a message and answers, message by message; false if the visit is over.
 fn read_and_write<T: Ticks>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], meeting: &Meeting) -> bool {
     for (pair, taken) in lines.chunks_exact(2).zip(taken) {
         match arrival(ticks, pair[0], meeting) {
@@ -172,7 +173,7 @@ fn read_and_write<T: Ticks>(ticks: T, lines: &[&AtomicU64], taken: &mut [i64], m
     true
 }
 
-/// Waits for a message; the ticks since it was sent.
+/// Waits for a message; returns the ticks since it was sent.
 #[inline(always)]
 fn arrival<T: Ticks>(ticks: T, line: &AtomicU64, meeting: &Meeting) -> Option<i64> {
     let mut sent = 0;

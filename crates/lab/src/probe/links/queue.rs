@@ -13,17 +13,17 @@ use super::{Home, Kind, memory};
 
 /// Sends of one sample: some 20 us.
 const SENDS: u64 = 500;
-/// Sends before each sample: twice what the ring holds, so that it is as full as it is in the long run.
+/// Sends before each sample: twice the ring's capacity, so that it is as full as in the long run.
 const LEAD: u64 = 2 * ring::CAPACITY as u64;
 const SAMPLES: usize = 41;
 
-/// The kind.
+/// Queue measurement.
 pub struct Queue {
     slots: Slots,
 }
 
 impl Queue {
-    /// With slots packed or apart.
+    /// Creates the measurement with packed or padded slots.
     pub const fn new(slots: Slots) -> Self {
         Self { slots }
     }
@@ -69,7 +69,7 @@ impl Kind for Queue {
     }
 }
 
-/// The first's side.
+/// The first side.
 struct Sending<'a> {
     sender: Sender,
     meeting: &'a Meeting<'a>,
@@ -85,7 +85,7 @@ impl Side for Sending<'_> {
     }
 }
 
-/// The second's side.
+/// The second side.
 struct Receiving<'a> {
     receiver: Receiver,
     meeting: &'a Meeting<'a>,
@@ -101,13 +101,13 @@ impl Side for Receiving<'_> {
     }
 }
 
-/// Sends messages one after the other; false when the visit is over.
+/// Sends messages one after the other; false if the visit is over.
 fn send(sender: &mut Sender, messages: u64, meeting: &Meeting) -> bool {
     let mut give_up = meeting.patience();
     (0..messages).all(|message| sender.send(message, &mut give_up))
 }
 
-/// Takes messages one after the other; false when the visit is over.
+/// Receives messages one after the other; false if the visit is over.
 fn receive(receiver: &mut Receiver, messages: u64, meeting: &Meeting) -> bool {
     let mut give_up = meeting.patience();
     (0..messages).all(|_| std::hint::black_box(receiver.receive(&mut give_up)).is_some())

@@ -1,42 +1,41 @@
-//! The samples of a visit: how they are taken, and which of them count.
+//! Samples of a visit: taking them, and discarding disturbed ones.
 
 use corewise_model::links::map::Spoiled;
 use corewise_model::stats::order::{median, quantile};
 use corewise_sys::clock::Ticks;
 use corewise_sys::thread::Switches;
 
-/// A sample that takes more than this many times what is typical is an interrupt's, or the host's.
+/// Multiple of the typical value above which a sample was interrupted by the kernel or the host.
 const INTERRUPTED: f64 = 1.5;
-/// What is typical: this quantile. The lower quartile, since only disturbances make a sample longer.
+/// Quantile that is typical: the lower quartile, since disturbances only make a sample longer.
 const TYPICAL: f64 = 0.25;
 
-/// How many samples a kind takes, and of what.
+/// Number of samples of a kind, and their meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// On so many lines, one after the other; 1 for kinds that do not talk over single lines.
+    /// Number of lines, used one after the other; 1 for kinds that do not use single lines.
     pub groups: usize,
-    /// So many samples on each; the first is thrown away, since the lines are still elsewhere.
+    /// Number of samples on each line; the first is discarded, since the line is still elsewhere.
     pub samples: usize,
-    /// How many of the numbers that the kind documents one sample is the sum of.
+    /// Number of the kind's documented quantities that one sample sums.
     pub numbers: f64,
-    /// Whether the threads sleep as part of what is measured: then only switches that they did not want spoil a sample, and no sample is
-    /// too long.
+    /// True if the measurement includes sleeping. Then only involuntary switches spoil a sample, and no sample is too long.
     pub sleeps: bool,
-    /// What the kind's number is of the good samples.
+    /// Statistic of the good samples.
     pub number: Number,
 }
 
-/// How a number is made from many samples.
+/// Statistic that turns samples into one number.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     /// Their median.
     Median,
-    /// Their mean: for what is now cheap and now dear by itself, so that no single sample is typical.
+    /// Their mean: for values that vary by themselves, so that no single sample is typical.
     Mean,
 }
 
 impl Number {
-    /// The number of some values; not a number for none.
+    /// Computes the number of some values; NaN for none.
     pub fn of(self, values: &[f64]) -> f64 {
         match self {
             Self::Median => median(values),
@@ -46,47 +45,47 @@ impl Number {
 }
 
 impl Plan {
-    /// How many samples are not thrown away.
+    /// Returns the number of samples that are not discarded.
     pub const fn kept(&self) -> u64 {
         (self.groups * (self.samples - 1)) as u64
     }
 
-    /// How often the calling thread lost the cpu in a way that spoils a sample.
+    /// Returns how often the calling thread lost the cpu in a way that spoils a sample.
     fn switches(&self) -> u64 {
         let Switches { voluntary, involuntary } = Switches::now();
         if self.sleeps { involuntary } else { voluntary + involuntary }
     }
 }
 
-/// One side of a talk. Both sides take the same number of samples, and each does its share of the same sample.
+/// One side of the communication. Both sides take the same number of samples, each doing its part of the same sample.
 pub trait Side {
-    /// The next samples are on these lines.
+    /// Selects the lines of the next samples.
     fn turn_to(&mut self, _group: usize) {}
 
-    /// What comes before a sample and is not timed: until the partner is known to be through with what it does between samples, and
-    /// the talk is in full swing. False when the visit is over.
+    /// Does the untimed lead-in of a sample, until the partner has finished its work between samples and the exchange is in full swing.
+    /// Returns false if the visit is over.
     fn lead(&mut self) -> bool;
 
-    /// The sample; false when the visit is over.
+    /// Does the sample; false if the visit is over.
     fn talk(&mut self) -> bool;
 
-    /// The sample's value, in ticks.
+    /// Returns the sample's value, in ticks.
     fn value(&mut self, elapsed: u64) -> f64 {
         elapsed as f64
     }
 }
 
-/// What one side noted.
+/// Records of one side.
 #[derive(Debug)]
 pub struct Record {
-    /// One for each sample, in ticks.
+    /// Value of each sample, in ticks.
     pub values: Vec<f64>,
-    /// How often the thread had lost the cpu: before the first sample, and after each.
+    /// Number of times the thread had lost the cpu: before the first sample, and after each.
     pub switches: Vec<u64>,
 }
 
 impl Record {
-    /// Room for all samples.
+    /// Allocates room for all samples.
     pub fn new(plan: &Plan) -> Self {
         let all = plan.groups * plan.samples;
         Self { values: Vec::with_capacity(all), switches: Vec::with_capacity(all + 1) }
@@ -113,7 +112,7 @@ pub fn take(ticks: impl Ticks, plan: &Plan, side: &mut impl Side, record: &mut R
     }
 }
 
-/// The clock of the side that takes no time: reading a real one would delay its answers.
+/// Clock of the side that takes no time: reading a real one would delay its answers.
 #[derive(Clone, Copy)]
 pub struct Untimed;
 
@@ -124,20 +123,20 @@ impl Ticks for Untimed {
     }
 }
 
-/// Samples that count.
+/// Samples after discarding disturbed ones.
 #[derive(Debug, PartialEq)]
 pub struct Sifted {
-    /// The good values of each group.
+    /// Good values of each group.
     pub groups: Vec<Vec<f64>>,
-    /// What was thrown away.
+    /// Discarded samples.
     pub spoiled: Spoiled,
 }
 
-/// Throws away samples in which a side lost the cpu, and those that are much longer than is typical of their group. Groups are judged by
-/// themselves since some lines are dearer than others (their home in the cache is elsewhere).
+/// Discards samples in which a side lost the cpu, and those much longer than typical in their group. Groups are judged separately, since
+/// some lines are more expensive than others (their home in the cache is elsewhere).
 pub fn sift(plan: &Plan, values: &[f64], switches: [&[u64]; 2]) -> Sifted {
     let noted = switches.map(|counts| counts.len().saturating_sub(1));
-    // A visit that was cut short: samples that both sides ended.
+    // If a visit was cut short, only samples that both sides finished count.
     let complete = values.len().min(noted[0]).min(noted[1]);
     let mut sifted = Sifted { groups: vec![Vec::new(); plan.groups], spoiled: Spoiled::default() };
     let is_switched = |sample: usize| switches.iter().any(|counts| counts[sample + 1] != counts[sample]);

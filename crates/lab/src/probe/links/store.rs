@@ -18,13 +18,13 @@ const SAMPLES: usize = 5;
 /// Pairs of lines that a visit uses.
 const PAIRS: usize = 12;
 
-/// The kind, with the lines of one visit: those of the first, then those of the second.
+/// Store measurement, with the lines of one visit: the first side's, then the second side's.
 pub struct Store {
     lines: [usize; 2 * PAIRS],
 }
 
 impl Store {
-    /// On lines at random.
+    /// Chooses lines at random.
     pub fn new(random: &mut Random) -> Self {
         Self { lines: lines::apart(random) }
     }
@@ -103,7 +103,7 @@ impl Side for Turns<'_> {
     }
 }
 
-/// Writes each number of a range and waits until it is answered; false when the visit is over.
+/// Writes each number of a range and waits until it is answered; false if the visit is over.
 fn ask(asked: &AtomicU64, answered: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
     let mut number = from;
     while number != until {
@@ -116,7 +116,7 @@ fn ask(asked: &AtomicU64, answered: &AtomicU64, from: u64, until: u64, meeting: 
     true
 }
 
-/// Waits for each number of a range and answers it; false when the visit is over.
+/// Waits for each number of a range and answers it; false if the visit is over.
 fn answer(asked: &AtomicU64, answered: &AtomicU64, from: u64, until: u64, meeting: &Meeting) -> bool {
     let mut number = from;
     while number != until {

@@ -1,4 +1,4 @@
-//! One visit to a pair of cpus: both threads arrive, talk in the way that was asked for, and the first one's samples are sifted.
+//! One visit to a pair of cpus: both threads arrive, communicate in the requested way, and the first one's samples are sifted.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +17,13 @@ use super::samples::{self, Plan, Record, Sifted};
 use super::warmth::{Core, Warmth};
 use super::{Kind, Missed, Visit, Visited, bandwidth, cas, channel, oneway, queue, store, wakeup};
 
-/// A visit that was cut short counts if it has this many good samples.
+/// Good samples from which a visit that was cut short counts.
 pub(super) const SAMPLES_ENOUGH: usize = 12;
 
-/// Measures once: fresh memory, warm cores, many short samples. Absent when the visit was stopped. A visit takes its limit at most.
+/// Measures once: fresh memory, warm cores, many short samples. Returns `None` if the visit was stopped. A visit takes its limit at most.
 ///
 /// # Errors
-/// The gap that says why it could not be measured, and whether that may pass.
+/// The gap with the reason, and whether another try may succeed.
 pub fn visit(
     clock: &Clock,
     visit: &Visit,
@@ -45,14 +45,14 @@ pub fn visit(
 }
 
 impl Visit {
-    /// What is missing where it cannot be measured.
+    /// Names the missing fact if the visit fails.
     fn words(&self) -> String {
         let what = if self.what == What::Cas { "link".into() } else { self.what.words() };
         format!("{what} between cpus {} and {}", self.first, self.second)
     }
 }
 
-/// What a visit needs whatever its kind.
+/// Inputs of a visit of any kind.
 struct Pair<'a> {
     clock: &'a Clock,
     visit: &'a Visit,
@@ -68,7 +68,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Both threads of a visit, and what they found.
+    /// Runs both threads of a visit; returns their result.
     fn meet<K: Kind, T: Ticks>(&self, kind: &K, ticks: T) -> Result<Option<Visited>, Trouble> {
         let (plan, meeting, place) = (kind.plan(), Meeting::new(self.stop, self.visit.limit), OnceLock::new());
         let (mut first, mut second) = (Record::new(&plan), Record::new(&plan));
@@ -112,7 +112,7 @@ impl Pair<'_> {
         self.visited(&plan, &sifted, gigahertz, home)
     }
 
-    /// One thread's visit: pinned before and after, warm, and its clock rate at the end.
+    /// Runs one thread's visit: pinned before and after, and warm. Returns its clock rate at the end.
     fn attend(&self, cpu: u32, ticks: impl Ticks, meeting: &Meeting, talk: impl FnOnce()) -> Option<f64> {
         if let Err(error) = affinity::pin_current(cpu) {
             meeting.fail(error);
@@ -156,7 +156,7 @@ impl Pair<'_> {
 }
 
 impl Sifted {
-    /// Why there are fewer than [`SAMPLES_ENOUGH`] good samples.
+    /// Describes why there are fewer than [`SAMPLES_ENOUGH`] good samples.
     fn too_few(&self, plan: &Plan, limit: Duration) -> String {
         let (spoiled, limit_ms) = (self.spoiled, limit.as_millis());
         if spoiled.samples < plan.kept() {

@@ -1,4 +1,4 @@
-//! Wake-ups of a sleeping thread by futex(2), there and back.
+//! Wake-ups of a sleeping thread by futex(2), in both directions.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,12 +13,12 @@ use super::samples::{Number, Plan, Record, Side, Untimed, take};
 use super::{Home, Kind, memory};
 
 const SAMPLES: usize = 49;
-/// How long the first lets the second fall asleep before each sample.
+/// Time that the first side gives the second to fall asleep before each sample.
 const FALLING_ASLEEP: Duration = Duration::from_micros(30);
-/// How long one sleep lasts before it is looked whether the visit is over.
+/// Duration of one sleep before a check whether the visit is over.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The kind.
+/// Wake-up measurement.
 pub struct Wakeup;
 
 impl Kind for Wakeup {
@@ -45,7 +45,7 @@ impl Kind for Wakeup {
     }
 }
 
-/// The first's side: writes odd numbers.
+/// The first side: writes odd numbers.
 struct Calling<'a> {
     word: &'a AtomicU32,
     next: u32,
@@ -53,7 +53,7 @@ struct Calling<'a> {
 }
 
 impl Side for Calling<'_> {
-    /// Awake, so that its own core does not sleep before each sample.
+    /// Spins, so that its own core does not sleep before each sample.
     fn lead(&mut self) -> bool {
         let until = Instant::now() + FALLING_ASLEEP;
         while Instant::now() < until {
@@ -70,7 +70,7 @@ impl Side for Calling<'_> {
     }
 }
 
-/// The second's side: answers with even numbers.
+/// The second side: answers with even numbers.
 struct Answering<'a> {
     word: &'a AtomicU32,
     next: u32,
@@ -93,13 +93,13 @@ impl Side for Answering<'_> {
     }
 }
 
-/// Writes a number and wakes who sleeps until then.
+/// Writes a number and wakes the sleeping side.
 fn call(word: &AtomicU32, number: u32) {
     word.store(number, Ordering::Release);
     atomic_wait::wake(word);
 }
 
-/// Sleeps while the word is a number; false when the visit is over.
+/// Sleeps while the word is `number`; false if the visit is over.
 fn sleep(word: &AtomicU32, number: u32, meeting: &Meeting) -> bool {
     while word.load(Ordering::Acquire) == number {
         if let Err(error) = atomic_wait::wait(word, number, LOOK) {

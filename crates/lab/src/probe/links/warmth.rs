@@ -1,4 +1,4 @@
-//! Whether a core runs at its full clock rate, by chains of dependent additions.
+//! Detection of a core's full clock rate, by chains of dependent additions.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use corewise_sys::clock::{Clock, Ticks};
 use corewise_sys::work::dependent_additions;
 
-/// Additions of one chain: some 5 us, so that the clock's reading is little beside it.
+/// Additions of one chain: some 5 us, so that the clock reading is negligible.
 const ADDITIONS: u32 = 20_000;
-/// Chains of one estimate; the fastest counts, since an interrupt only makes one slower.
+/// Chains of one estimate; the fastest counts, since an interrupt only slows one down.
 const CHAINS: u32 = 3;
-/// A core is warm at this share of the best that was seen of it.
+/// Share of the best known rate from which a core is warm.
 const WARM: f64 = 0.97;
-/// A core of which nothing is known is warm once so many estimates in a row agree within this share, after a while.
+/// Criterion for a core without a known rate: after a while, this many estimates in a row agree within this share.
 const STEADY: f64 = 0.01;
 const STEADY_ESTIMATES: usize = 3;
 const AT_LEAST: Duration = Duration::from_millis(1);
-/// Warming up ends after this at the latest.
+/// Longest warm-up.
 const AT_MOST: Duration = Duration::from_millis(10);
 
-/// The best clock rate that was seen of each cpu, in gigahertz.
+/// Best clock rate seen of each cpu, in gigahertz.
 #[derive(Debug, Default)]
 pub struct Warmth {
     best: Mutex<BTreeMap<u32, f64>>,
@@ -29,16 +29,16 @@ pub struct Warmth {
 
 /// The core that the calling thread is pinned to, and a clock.
 pub struct Core<'a, T> {
-    /// Its number.
+    /// Number of the cpu.
     pub cpu: u32,
-    /// What times.
+    /// Source of time.
     pub ticks: T,
-    /// How long a tick is.
+    /// Calibration of the ticks.
     pub clock: &'a Clock,
 }
 
 impl<T: Ticks> Core<'_, T> {
-    /// The clock rate in gigahertz; takes some 15 us. Absent where the clock is too coarse.
+    /// Estimates the clock rate in gigahertz; takes some 15 us. `None` if the clock is too coarse.
     fn gigahertz(&self) -> Option<f64> {
         let chain = || {
             let begin = self.ticks.now();
@@ -53,7 +53,7 @@ impl<T: Ticks> Core<'_, T> {
 }
 
 impl Warmth {
-    /// Keeps the calling thread's core busy until it is warm: one estimate long where it is. Ends when `is_over` says so.
+    /// Keeps the calling thread's core busy until it is warm; a warm core takes one estimate. Ends early if `is_over` returns true.
     pub fn warm_up(&self, core: &Core<impl Ticks>, is_over: impl Fn() -> bool) {
         let (begin, mut warming) = (Instant::now(), Warming::new(self.best(core.cpu)));
         while let Some(gigahertz) = core.gigahertz() {
@@ -67,7 +67,7 @@ impl Warmth {
         }
     }
 
-    /// The clock rate of the calling thread's core now, in gigahertz.
+    /// Returns the current clock rate of the calling thread's core, in gigahertz.
     pub fn look(&self, core: &Core<impl Ticks>) -> Option<f64> {
         let gigahertz = core.gigahertz()?;
         self.set(core.cpu, self.best(core.cpu).map_or(gigahertz, |best| best.max(gigahertz)));
@@ -83,7 +83,7 @@ impl Warmth {
     }
 }
 
-/// One warming up.
+/// State of one warm-up.
 struct Warming {
     best: Option<f64>,
     estimates: Vec<f64>,
@@ -95,7 +95,7 @@ impl Warming {
         Self { best, estimates: Vec::new(), is_at_end: false }
     }
 
-    /// Takes an estimate; true when it has been enough.
+    /// Adds an estimate; returns true if the warm-up is over.
     fn add(&mut self, gigahertz: f64, elapsed: Duration) -> bool {
         self.estimates.push(gigahertz);
         if elapsed >= AT_MOST {
@@ -114,8 +114,8 @@ impl Warming {
         most <= least * (1.0 + STEADY)
     }
 
-    /// The best that is to be expected of the core from now on. A core that did not get as fast as it once was in all the time is as
-    /// warm as it gets, since others run beside it now; or else each later visit would wait in vain.
+    /// Returns the best rate to expect of the core from now on. A core that did not reach its former rate in the whole warm-up is as warm
+    /// as it gets, since others run beside it now. Otherwise each later visit would wait in vain.
     fn best_now(&self) -> Option<f64> {
         let (_, most) = range(&self.estimates);
         match self.best {

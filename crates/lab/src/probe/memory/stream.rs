@@ -13,32 +13,32 @@ use corewise_sys::affinity;
 use corewise_sys::clock::{Clock, Source, Ticks};
 use corewise_sys::stream::{copy, read, write, write_past_caches};
 
-/// A timed block: long against the clock's reading, short against a turn on the cpu.
+/// Size of a timed block: long against the clock reading, short against a time slice.
 const BLOCK_BYTES: usize = 1 << 20;
-/// The block after which a loader waits.
+/// Size of the block after which a loader waits.
 const LOADER_BLOCK_BYTES: usize = 64 << 10;
-/// Threads that are to begin together wait no longer for each other than this.
+/// Longest time for which threads that begin together wait for each other.
 const MEETING: Duration = Duration::from_secs(1);
-/// A thread of fewer blocks says nothing.
+/// Minimum blocks of a thread.
 const BLOCKS_ENOUGH: usize = 9;
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// Who streams, in which way, and how long.
+/// Operation, cpus and duration of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Streams<'a> {
-    /// A thread on each of these.
+    /// The cpus, each with one thread.
     pub cpus: &'a CpuSet,
-    /// What they do.
+    /// The operation.
     pub operation: Operation,
-    /// For so long.
+    /// The duration.
     pub length: Duration,
 }
 
-/// How fast some cpus stream through memory together, each through its own part of it, in gigabytes a second: the sum of the medians of
-/// their blocks. Absent when it was stopped, or others kept a cpu, before there were enough.
+/// Measures the rate in gigabytes a second at which some cpus stream through memory together, each through its own part: the sum of the
+/// medians of their blocks. Returns `None` if it was stopped, or other tasks kept a cpu, before there were enough blocks.
 ///
 /// # Errors
-/// A cpu cannot be had, or this processor has no such stores.
+/// If a cpu is not available, or if this processor has no such stores.
 pub fn stream(clock: &Clock, streams: Streams<'_>, words: &mut [u64], stop: &AtomicBool) -> io::Result<Option<f64>> {
     match clock.source {
         Source::Counter(ticks) => streamed(ticks, clock, streams, words, stop),
@@ -81,28 +81,28 @@ fn ended_early() -> io::Error {
     io::Error::other("its thread ended too early")
 }
 
-/// Waits until all threads are there.
+/// Waits until all threads have started.
 fn meet(arrived: &AtomicUsize, threads: usize, stop: &AtomicBool) {
     arrived.fetch_add(1, Ordering::AcqRel);
     let begun = Instant::now();
     while arrived.load(Ordering::Acquire) < threads && !stop.load(Ordering::Relaxed) && begun.elapsed() < MEETING {
-        // Where threads outnumber cpus, those that are missing need one.
+        // If threads outnumber cpus, the missing ones need a cpu.
         std::thread::yield_now();
     }
 }
 
-/// The words of a thread's block: small parts have smaller ones.
+/// Returns the words of a thread's block: small parts have smaller ones.
 fn block_words(own: usize) -> usize {
     (BLOCK_BYTES / WORD_BYTES).min(own / 4).max(1)
 }
 
-/// What a block counts: copies count what is read and what is written.
+/// Returns the bytes that a block counts: copies count reads and writes.
 fn moved_bytes(operation: Operation, own: usize) -> usize {
     let bytes = block_words(own) * WORD_BYTES;
     if operation == Operation::Copy { 2 * bytes } else { bytes }
 }
 
-/// The ticks of each block, until the time is over.
+/// Returns the ticks of each block, until the time is over.
 fn blocks(ticks: impl Ticks, length: u64, operation: Operation, own: &mut [u64], stop: &AtomicBool) -> Vec<f64> {
     let size = block_words(own.len());
     let half = own.len() / 2;
@@ -132,7 +132,7 @@ fn blocks(ticks: impl Ticks, length: u64, operation: Operation, own: &mut [u64],
         }
         at += size;
         let now = ticks.now();
-        // The first fifth is not counted: the processor finds out that this is a stream.
+        // The first fifth is not counted: the processor detects the stream.
         if now.saturating_sub(begin) > length / 5 {
             times.push(now.saturating_sub(last) as f64);
         }
@@ -145,33 +145,33 @@ fn blocks(ticks: impl Ticks, length: u64, operation: Operation, own: &mut [u64],
 }
 
 fn gb_s(clock: &Clock, blocks: &[f64], bytes: usize) -> Option<f64> {
-    // Bytes a nanosecond are gigabytes a second.
+    // Bytes per nanosecond are gigabytes per second.
     (blocks.len() >= BLOCKS_ENOUGH).then(|| bytes as f64 / (median(blocks) * clock.nanoseconds_per_tick))
 }
 
-/// Who loads a node's memory while somebody else is timed.
+/// Threads that load a node's memory during a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaders<'a> {
-    /// A thread on each of these.
+    /// The cpus, each with one thread.
     pub cpus: &'a CpuSet,
-    /// How long each waits after a block of 64 KiB.
+    /// Pause of each thread after a block of 64 KiB.
     pub pause: Duration,
 }
 
-/// What was done under load.
+/// Result of a measurement under load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load<R> {
-    /// What it gave.
+    /// Result of the measurement.
     pub result: R,
-    /// What the loaders read, in gigabytes a second: the sum of the medians of their blocks and pauses.
+    /// Rate of the loaders, in gigabytes a second: the sum of the medians of their blocks and pauses.
     pub gb_s: f64,
 }
 
 impl Loaders<'_> {
-    /// Does something while these read. It begins when all of them do.
+    /// Runs a function under load. It begins when all loaders do.
     ///
     /// # Errors
-    /// A cpu cannot be had.
+    /// If a cpu is not available.
     pub fn around<R>(
         &self,
         clock: &Clock,
@@ -219,7 +219,7 @@ impl Loaders<'_> {
     }
 }
 
-/// Reads blocks with pauses until it is done: the ticks of each block and pause.
+/// Reads blocks with pauses until it is done; returns the ticks of each block and pause.
 fn load(ticks: impl Ticks, pause: u64, own: &[u64], done: &AtomicBool) -> Vec<f64> {
     let size = (LOADER_BLOCK_BYTES / WORD_BYTES).min(own.len()).max(1);
     let mut times = Vec::with_capacity(1 << 16);

@@ -1,15 +1,15 @@
-//! How soon to look again: at once where something changes, seldom where nothing does.
+//! Interval between looks: short if something changes, long if nothing does.
 
 use std::time::Duration;
 
-/// The time to the next look where the last one found something new.
+/// Interval after a look that found something new.
 pub const SHORTEST: Duration = Duration::from_millis(1);
-/// The time to the next look where nothing was new for long.
+/// Interval after a long time without news.
 pub const LONGEST: Duration = Duration::from_millis(50);
-/// A look must not take more than this part of the time: a tenth of one cpu.
+/// Smallest ratio of the interval to the cost of a look, which limits looks to a tenth of one cpu.
 const SHARE: u32 = 10;
 
-/// The times between looks.
+/// Interval between looks.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     pause: Duration,
@@ -22,8 +22,8 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The time to wait after a look that took `cost` and found something new or not: [`SHORTEST`] after something new,
-    /// then twice as long each time up to [`LONGEST`], and never less than ten times the cost of a look.
+    /// Returns the time to wait after a look of `cost`: [`SHORTEST`] after something new, then twice the last pause up to [`LONGEST`]. It
+    /// is never less than ten times the cost.
     pub fn after(&mut self, is_new: bool, cost: Duration) -> Duration {
         self.pause = if is_new { SHORTEST } else { (self.pause * 2).min(LONGEST) };
         self.pause.max(cost * SHARE)

@@ -1,116 +1,115 @@
-//! One thread that is held: whose choice its mask is, and what is done about it.
+//! State of one held thread: the origin of its mask, and the response to it.
 
 use std::time::Duration;
 
 use crate::CpuSet;
 
-/// How often a thread is put back before it is left alone.
+/// Corrections of a thread before it is left alone.
 pub const CORRECTIONS: u32 = 10;
 
-/// What is done about threads that set their own cpus.
+/// Response to threads that set their own cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enforcement {
-    /// They may choose inside their boundary, which is the placement or the cpus of their role; what reaches outside is
-    /// put back.
+    /// They may choose inside their boundary, which is the placement or the cpus of their role; cpus outside are taken back.
     Boundary,
-    /// They are put back whatever they choose.
+    /// They are put back, whatever they choose.
     Exact,
 }
 
-/// What is done about a thread that set its own cpus.
+/// Response to a thread that set its own cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
     /// It keeps them.
     Left,
-    /// It gets these.
+    /// It gets these cpus.
     PutBack(CpuSet),
 }
 
-/// Something to tell the user.
+/// An event to report to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A thread set its own cpus. Each thread is reported once for each kind of response.
     Noticed {
-        /// The process it belongs to.
+        /// Its process.
         process: u32,
         /// The thread.
         thread: u32,
-        /// What it chose.
+        /// The chosen cpus.
         cpus: CpuSet,
-        /// What is done about it.
+        /// The response.
         response: Response,
     },
     /// A thread set its own cpus again after [`CORRECTIONS`] corrections, and keeps them from now on.
     GaveUp {
-        /// The process it belongs to.
+        /// Its process.
         process: u32,
         /// The thread.
         thread: u32,
-        /// What it has now.
+        /// Its cpus now.
         cpus: CpuSet,
     },
-    /// The system did not let a thread be placed; it is left alone from now on.
+    /// The system refused to place a thread; it is left alone from now on.
     Refused {
-        /// The process it belongs to.
+        /// Its process.
         process: u32,
         /// The thread.
         thread: u32,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
 }
 
-/// What is known of a thread between two looks.
+/// State of a thread between two looks.
 #[derive(Clone, Debug)]
 pub struct Thread {
     pub process: u32,
-    /// Its place in the order of appearance, from zero.
+    /// Place in the order of appearance, from zero.
     pub turn: usize,
     pub first_seen: Duration,
-    /// The cpus it belongs to.
+    /// The cpus it should have.
     pub target: CpuSet,
-    /// The cpus it had when it was last looked at, or was given after that.
+    /// Its cpus at the last look, or given after that.
     pub in_force: CpuSet,
-    /// Whether it chose those itself.
+    /// True if it chose them itself.
     pub is_own: bool,
-    /// Whether the last look found nothing to do.
+    /// True if the last look found nothing to do.
     is_settled: bool,
-    /// Whether nothing is done about it any more.
+    /// True if it is not handled any more.
     pub is_left_alone: bool,
-    /// What was asked for last; asking again for what the system gives only in part would have no end.
+    /// The last requested mask. Repeating a request that the system grants only in part would never end.
     asked: Option<CpuSet>,
     corrections: u32,
-    /// What it had chosen when it was put back last, and what it was given instead.
+    /// The cpus it had chosen before the last correction, and those it was given instead.
     put_back: Option<[CpuSet; 2]>,
     told: [bool; 2],
 }
 
-/// What a look makes of a thread's mask.
+/// Verdict on a thread's mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It may stay.
     Stays,
-    /// The thread is placed: it appeared, or belongs elsewhere now.
+    /// The thread is placed: it is new, or its target changed.
     Place(CpuSet),
-    /// The thread chose something that it is not to have.
+    /// The thread chose cpus that it may not have.
     PutBack(CpuSet),
     /// It did so once too often.
     GiveUp,
 }
 
-/// What a thread's mask is, compared with what was expected.
+/// Comparison of a thread's mask with the expected one.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
-    /// It is what the thread should have.
+    /// True if it is the target.
     pub fits: bool,
-    /// It is neither that nor what the thread had before: the thread chose it, or somebody did for it.
+    /// True if it is neither the target nor the previous mask: the thread or another program chose it.
     pub is_news: bool,
-    /// It lies inside the cpus that the thread may choose among.
+    /// True if it lies inside the cpus among which the thread may choose.
     pub is_inside: bool,
 }
 
 impl Thread {
-    /// A thread that appeared. `in_force` is what it had from its creator.
+    /// Creates the state of a new thread. `in_force` is the mask from its creator.
     pub fn new(process: u32, turn: usize, first_seen: Duration, target: CpuSet, in_force: CpuSet) -> Self {
         Self {
             process,
@@ -128,12 +127,12 @@ impl Thread {
         }
     }
 
-    /// Whether nothing changed since the last look, which found nothing to do.
+    /// Returns true if the last look found nothing to do and nothing has changed since.
     pub fn is_settled(&self, target: &CpuSet, cpus: &CpuSet) -> bool {
         self.is_settled && self.target == *target && self.in_force == *cpus
     }
 
-    /// What to do about the cpus that the thread has now, where it belongs to `target` from now on.
+    /// Decides about the thread's current cpus, given its target.
     pub fn judge(
         &mut self,
         target: CpuSet,
@@ -156,8 +155,8 @@ impl Thread {
         verdict
     }
 
-    /// What the thread has after it was placed. Who has what it was put back from has chosen it again before that was looked at: the system
-    /// does not give what was not asked for, and the next look has to see that this is news.
+    /// Records the mask after a placement. If the thread has again the mask it was put back from, it chose it anew: the system never grants
+    /// more than was requested. The next look must see that as news.
     pub fn placed(&mut self, cpus: CpuSet) {
         self.in_force = match &self.put_back {
             Some([chosen, given]) if *chosen == cpus => given.clone(),
@@ -165,7 +164,7 @@ impl Thread {
         };
     }
 
-    /// Corrections are counted; everything else is asked for once.
+    /// Limits corrections; everything else is requested once.
     fn within_reason(&mut self, wish: Verdict, is_news: bool) -> Verdict {
         match wish {
             Verdict::PutBack(_) if is_news && self.corrections == CORRECTIONS => {
@@ -206,7 +205,7 @@ impl Thread {
         }
     }
 
-    /// Asks for cpus that no choice of the thread stands against; once.
+    /// Requests cpus without counting a correction; once.
     fn ask(&mut self, wanted: CpuSet) -> Verdict {
         if self.asked.as_ref() == Some(&wanted) {
             return Verdict::Stays;
@@ -215,7 +214,8 @@ impl Thread {
         Verdict::Place(wanted)
     }
 
-    /// What there is to tell of a thread that chose its own cpus: once that it was left, once that it was put back.
+    /// Returns the event about a thread that chose its own cpus: one for the first time it was left, one for the first time it was put
+    /// back.
     pub fn tell(&mut self, thread: u32, cpus: &CpuSet, verdict: &Verdict) -> Option<Event> {
         let response = match verdict {
             Verdict::GiveUp => {

@@ -1,11 +1,11 @@
-//! Files of a cgroup v2 cpuset, and Docker's options, which set the same.
+//! Files of a cgroup v2 cpuset, and Docker's options for the same.
 
 use super::list::{self, Rules};
 use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read, nodes};
 use crate::Machine;
 
-/// What to write into the group's files.
+/// Prints the commands that write the group's files.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, machine, .. } = chosen;
     let place = "In the group's folder; the parent folder needs +cpuset in its cgroup.subtree_control.";
@@ -18,7 +18,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     lines
 }
 
-/// Docker's options.
+/// Prints Docker's options.
 pub(super) fn print_docker(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, machine, .. } = chosen;
     let memory = nodes::with_memory(cpus, machine);
@@ -60,7 +60,7 @@ fn memory_remark(nodes: &str) -> String {
     format!("Memory comes only from node {nodes}.")
 }
 
-/// The value of a line, and the file it is for where the line says so.
+/// Splits a line into its value and, if the line names one, its file.
 fn file_and_value(line: Piece<'_>) -> (Piece<'_>, Option<&str>) {
     if let Some((echo, file)) = line.split_once('>') {
         let value = echo.trim().strip_prefix("echo").unwrap_or(echo).trim();

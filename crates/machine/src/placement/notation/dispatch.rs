@@ -1,4 +1,4 @@
-//! Which notation is printed and read by which file.
+//! Dispatch of notations to the modules that print and read them.
 
 use super::text::{Fault, Piece};
 use super::{Chosen, Notation, NotationLine, Read, ReadError};
@@ -8,13 +8,13 @@ use super::{
 };
 use crate::{CpuSet, Machine};
 
-/// Longer texts are not read, in bytes. What machines of 8,192 cpus need, one element for each of them, is a third of it.
+/// Maximum length of a text, in bytes. Machines of 8,192 cpus, with one element each, need a third of it.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Prints cpus in a notation: the line that is most often wanted comes first, secondary ones come last.
+/// Prints cpus in a notation: the most useful line first, secondary ones last.
 ///
-/// `order` holds the same cpus in the order in which threads are to get them; notations that pin thread by thread follow
-/// it. Lines that could not be written have no text and say why.
+/// `order` holds the same cpus in the order in which threads get them; notations that pin thread by thread follow it. Lines that could not
+/// be written have no text and give the reason.
 pub fn print(notation: Notation, cpus: &CpuSet, order: &[u32], machine: &Machine) -> Vec<NotationLine> {
     if cpus.is_empty() {
         return vec![NotationLine::absent(notation.word(), "There is no cpu to write.")];
@@ -43,10 +43,10 @@ pub fn print(notation: Notation, cpus: &CpuSet, order: &[u32], machine: &Machine
     }
 }
 
-/// Reads a text in a notation: a bare value, or a whole line as it would be typed.
+/// Reads a text in a notation: a bare value, or a whole line as typed.
 ///
 /// # Errors
-/// Where the text does not follow the notation, or names what this machine does not have.
+/// If the text does not follow the notation, or names something that this machine lacks.
 pub fn read(notation: Notation, text: &str, machine: &Machine) -> Result<Read, ReadError> {
     if text.len() > LONGEST_TEXT {
         return Err(error(text, too_long(text)));
@@ -65,7 +65,7 @@ pub fn read(notation: Notation, text: &str, machine: &Machine) -> Result<Read, R
     Ok(read.remarks(remark(beyond, "missing")).remarks(remark(offline, "offline")))
 }
 
-/// Points at the first character that is too many.
+/// Creates the fault for a text that is too long, at the first excess character.
 fn too_long(text: &str) -> Fault {
     let at = text.floor_char_boundary(LONGEST_TEXT);
     Fault { at, length: 1, what: format!("the text is longer than {LONGEST_TEXT} bytes"), hint: None }

@@ -8,13 +8,13 @@ use crate::suggested_command;
 use crate::{CpuSet, Machine};
 use object::{Options, objects};
 
-/// The prefix with a mask, which hwloc takes by the system's numbers whatever the numbering of objects.
+/// Prints the prefix with a mask. hwloc takes masks by the system's numbers, whatever the numbering of objects.
 pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
     let text = format!("hwloc-bind 0x{} --", mask::grouped(cpus).replace(',', ",0x"));
     vec![NotationLine::new("mask", text).remark("Masks use the system's numbers, pu:0-3 hwloc's own.")]
 }
 
-/// Options that say nothing about cpus, and those of them that are followed by a value.
+/// Options that do not select cpus: without a value, and with one.
 const PLAIN: [&str; 14] = [
     "--strict",
     "--taskset",
@@ -99,7 +99,7 @@ fn conclude(mut cpus: CpuSet, options: &Options, machine: &Machine) -> Read {
     Read::set(cpus).remark(if options.physical { physical } else { logical }).remarks(is_confined.then_some(confined))
 }
 
-/// The cpus so far with one more location: added, or taken out (`~`), kept in common (`x`), or exchanged (`^`).
+/// Combines the selected cpus with one more location: union, difference (`~`), intersection (`x`), or symmetric difference (`^`).
 fn combined(so_far: &CpuSet, word: Piece<'_>, options: &Options, machine: &Machine) -> Result<CpuSet, Fault> {
     if let Some(rest) = word.strip_prefix("~") {
         return Ok(so_far.difference(&location(rest, options, machine)?));
@@ -137,8 +137,8 @@ fn location(word: Piece<'_>, options: &Options, machine: &Machine) -> Result<Cpu
     Ok(parents.iter().fold(CpuSet::new(), |sum, set| sum.union(set)))
 }
 
-/// A mask in groups of 32 bits, each with or without `0x`; an empty group is zero, and `0xf...f` before the groups sets
-/// all that there is above them.
+/// Reads a mask in groups of 32 bits, each with or without `0x`. An empty group is zero, and a leading `0xf...f` sets all higher bits that
+/// exist.
 fn bitmap(word: Piece<'_>, all: &CpuSet) -> Result<CpuSet, Fault> {
     let (infinite, word) = match word.strip_prefix("0xf...f") {
         Some(rest) => (true, rest.strip_prefix(",").unwrap_or(rest)),

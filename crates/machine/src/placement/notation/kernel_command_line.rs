@@ -5,7 +5,7 @@ use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read};
 use crate::{CpuSet, Machine};
 
-/// The parameters for these cpus, and interrupts on the others.
+/// Prints the parameters for these cpus, with interrupts on the others.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, machine, .. } = chosen;
     let others = machine.online.difference(cpus);
@@ -25,7 +25,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     ]
 }
 
-/// Parameters that name cpus to be left alone, the one that says most about a placement first.
+/// Parameters that keep cpus free, the most informative about a placement first.
 const KEPT_FREE: [&str; 3] = ["isolcpus", "nohz_full", "rcu_nocbs"];
 
 /// Reads a list, or a command line with `isolcpus=` and its companions.
@@ -54,7 +54,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     Ok(Read::set(cpus.clone()).remark(meaning(key)).remarks(remarks).remarks(others))
 }
 
-/// What stands behind the flags of `isolcpus`, which begin with letters; they are remarked.
+/// Returns the list after the flags of `isolcpus`, which begin with letters; adds a remark about them.
 fn flags<'a>(value: Piece<'a>, remarks: &mut Vec<String>) -> Result<Piece<'a>, Fault> {
     let mut rest = value;
     let mut domain = None;
@@ -88,7 +88,7 @@ fn meaning(key: &str) -> &'static str {
     }
 }
 
-/// What another parameter of the same line names beside these cpus.
+/// Describes another parameter of the same line in relation to these cpus.
 fn companion(key: &str, set: &CpuSet, cpus: &CpuSet) -> String {
     let for_others = matches!(key, "irqaffinity" | "kthread_cpus");
     let shared = set.intersection(cpus);

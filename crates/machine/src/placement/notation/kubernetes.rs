@@ -4,7 +4,7 @@ use super::list::counted;
 use super::{Chosen, NotationLine};
 use crate::CpuSet;
 
-/// What can be said: how many cpus, whole cores, and which cpus are kept from containers.
+/// Prints the possible settings: the number of cpus, whole cores, and the cpus reserved from containers.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, machine, .. } = chosen;
     let count = cpus.len();

@@ -5,7 +5,7 @@ use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read, nodes};
 use crate::CpuSet;
 
-/// The number of virtual cpus, and one element for each that pins it, in order.
+/// Prints the number of virtual cpus, and in order one element that pins each.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, order, machine } = chosen;
     let count = order.len();
@@ -22,16 +22,16 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     std::iter::once(vcpu).chain(order.iter().enumerate().map(pin)).collect()
 }
 
-/// What elements, or lines of virsh, say.
+/// Contents of elements, or of lines of virsh.
 #[derive(Default)]
 struct Pins {
     /// Virtual cpus with their cpus.
     vcpus: Vec<(u32, Vec<u32>)>,
-    /// The cpus of the whole domain.
+    /// Cpus of the whole domain.
     domain: Option<CpuSet>,
-    /// The cpus of the emulator's own threads.
+    /// Cpus of the emulator's own threads.
     emulator: Option<CpuSet>,
-    /// How many cpus all virtual ones together have.
+    /// Number of cpus of all virtual cpus together.
     pinned: usize,
 }
 
@@ -48,7 +48,7 @@ impl Pins {
 const RULES: Rules =
     Rules { spaces: false, stride: false, group: false, last: None, descending: false, exclusion: true };
 
-/// Reads a cpuset, elements with one, of which `<vcpupin>` holds against `<vcpu>`, or lines of virsh.
+/// Reads a cpuset, elements with one, or lines of virsh. `<vcpupin>` overrides `<vcpu>`.
 pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
     let mut pins = Pins::default();
     if text.text.contains('<') {
@@ -94,7 +94,7 @@ fn read_element(element: Piece<'_>, pins: &mut Pins) -> Result<(), Fault> {
     Ok(())
 }
 
-/// `virsh vcpupin DOMAIN VCPU LIST` and `virsh emulatorpin DOMAIN LIST`, with the names of the arguments or without.
+/// Reads `virsh vcpupin DOMAIN VCPU LIST` and `virsh emulatorpin DOMAIN LIST`, with or without argument names.
 fn read_virsh(line: Piece<'_>, pins: &mut Pins) -> Result<(), Fault> {
     let words = line.words();
     let Some(place) = words.iter().position(|word| matches!(word.text, "vcpupin" | "emulatorpin")) else {
@@ -124,10 +124,10 @@ fn read_virsh(line: Piece<'_>, pins: &mut Pins) -> Result<(), Fault> {
     pins.pin(vcpu.ok_or_else(|| line.fault("no virtual cpu is named here"))?, list)
 }
 
-/// The names of virsh's arguments, in their order.
+/// Names of virsh's arguments, in order.
 const NAMES: [&str; 3] = ["--domain", "--vcpu", "--cpulist"];
 
-/// The value of an element's attribute.
+/// Returns the value of an element's attribute.
 fn attribute<'a>(element: Piece<'a>, name: &str) -> Option<Piece<'a>> {
     let rest = element.after(&format!(" {name}="))?;
     let mark = rest.text.chars().next().filter(|mark| matches!(mark, '\'' | '"'))?;

@@ -5,8 +5,8 @@ use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read, tree};
 use crate::{CpuSet, Level, Machine};
 
-/// The prefix with the cpus in order. Where this process may not use every cpu, likwid-pin counts numbers along the
-/// cpus it may use, so they are written that way.
+/// Prints the prefix with the cpus in order. If this process may not use every cpu, likwid-pin counts along the cpus it may use, so they
+/// are numbered that way.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, order, machine } = chosen;
     let per_thread = "One thread per cpu in this order; the program must link pthread_create dynamically.";
@@ -31,7 +31,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     }
 }
 
-/// Whether this process may not use every online cpu, so that likwid-pin takes plain numbers as logical ones.
+/// Returns true if this process may not use every online cpu, so that likwid-pin takes plain numbers as logical ones.
 fn is_confined(machine: &Machine) -> bool {
     machine.allowed != machine.online
 }
@@ -39,7 +39,7 @@ fn is_confined(machine: &Machine) -> bool {
 /// Thread domains by their tags: N, S0, D0, C0, M0.
 struct Domains<'a> {
     machine: &'a Machine,
-    /// The cpus that can be used, in the order of the tree.
+    /// Usable cpus in the order of the tree.
     order: Vec<u32>,
     thread_indexes: std::collections::BTreeMap<u32, usize>,
 }
@@ -51,7 +51,7 @@ impl<'a> Domains<'a> {
         Self { machine, order, thread_indexes: tree::thread_indexes(machine) }
     }
 
-    /// The cpus of all domains of a letter, each in the order of the tree.
+    /// Returns the cpus of all domains of a letter, each in the order of the tree.
     fn all(&self, letter: &str) -> Option<Vec<Vec<u32>>> {
         let level = match letter {
             "N" => return Some(vec![self.order.clone()]),
@@ -72,7 +72,7 @@ impl<'a> Domains<'a> {
         all.into_iter().nth(index).filter(|cpus: &Vec<u32>| !cpus.is_empty())
     }
 
-    /// The first thread of each core, then the second ones, as likwid counts "logically".
+    /// Sorts by thread index: the first thread of each core, then the second ones, as likwid counts "logically".
     fn cores_first(&self, cpus: &[u32]) -> Vec<u32> {
         let mut sorted = cpus.to_vec();
         sorted.sort_by_key(|cpu| self.thread_indexes.get(cpu).copied());
@@ -97,7 +97,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     Ok(Read::ordered(order).remark(pinning).remarks(remarks).remarks((!shared.is_empty()).then_some(several)))
 }
 
-/// What follows `-c` or `-C`, or all of it.
+/// Returns the value of `-c` or `-C`, or the whole text.
 fn expression(text: Piece<'_>) -> Result<Piece<'_>, Fault> {
     let words = text.words();
     let is_option = |word: &Piece<'_>| word.text.starts_with("-c") || word.text.starts_with("-C");
@@ -114,7 +114,7 @@ fn expression(text: Piece<'_>) -> Result<Piece<'_>, Fault> {
     }
 }
 
-/// One part between `@`.
+/// Reads one part between `@`.
 fn part_of(part: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> Result<Vec<u32>, Fault> {
     if let Some(comma) = comma_before_domain(part) {
         let fault = comma.fault("domains are joined by @, not by a comma");
@@ -134,7 +134,7 @@ fn part_of(part: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) ->
     }
 }
 
-/// The first comma that the tag of a domain follows.
+/// Finds the first comma before the tag of a domain.
 fn comma_before_domain(part: Piece<'_>) -> Option<Piece<'_>> {
     let mut characters = part.split_characters().peekable();
     while let Some(character) = characters.next() {
@@ -146,7 +146,7 @@ fn comma_before_domain(part: Piece<'_>) -> Option<Piece<'_>> {
     None
 }
 
-/// The text with `@` for every comma that the tag of a domain follows.
+/// Replaces every comma before the tag of a domain by `@`.
 fn with_at(text: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     for item in text.split(',') {
@@ -167,7 +167,7 @@ fn domain(tag: Piece<'_>, domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
     })
 }
 
-/// Numbers without a domain: the system's own, or places among the usable cpus where not all are usable.
+/// Reads numbers without a domain: the system's own, or logical ones if not all cpus are usable.
 fn plain(list: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> Result<Vec<u32>, Fault> {
     if is_confined(domains.machine) {
         remarks.push("This process may not use every cpu, so likwid-pin reads plain numbers as logical ones.".into());
@@ -176,7 +176,7 @@ fn plain(list: Piece<'_>, domains: &Domains<'_>, remarks: &mut Vec<String>) -> R
     list::read(list, Rules { descending: true, ..Rules::default() })
 }
 
-/// Places in a domain, physical cores first; they wrap around at its end.
+/// Reads logical numbers in a domain, physical cores first; they wrap around at its end.
 fn logical(list: Piece<'_>, domain: &[u32], domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
     let places = list::read(list, Rules { descending: true, ..Rules::default() })?;
     if places.len() > domain.len() {
@@ -191,7 +191,7 @@ fn logical(list: Piece<'_>, domain: &[u32], domains: &Domains<'_>) -> Result<Vec
     Ok(places.into_iter().map(|place| sorted[place as usize % sorted.len()]).collect())
 }
 
-/// `E:S0:4`, `E:S0:4:1:2`, `E:S0:4:1:2:1`: a count, of which chunks at strides, from an offset, siblings side by side.
+/// Reads `E:S0:4`, `E:S0:4:1:2`, `E:S0:4:1:2:1`: a count, in chunks at strides, from an offset, with siblings adjacent.
 fn expression_of(part: Piece<'_>, domain: Vec<u32>, numbers: &[Piece<'_>]) -> Result<Vec<u32>, Fault> {
     let number = |piece: &Piece<'_>| piece.number("a number of threads").map(|number| number as usize);
     let numbers = numbers.iter().map(number).collect::<Result<Vec<_>, _>>()?;
@@ -217,7 +217,8 @@ fn expression_of(part: Piece<'_>, domain: Vec<u32>, numbers: &[Piece<'_>]) -> Re
     Ok(order)
 }
 
-/// `S:scatter:4` deals over the domains of a letter in turn, `balanced` fills each with its share.
+/// Reads `S:scatter:4`, which deals threads to the domains of a letter in turn, `balanced`, which fills each with its share, and
+/// `cbalanced`.
 fn method(fields: &[Piece<'_>], domains: &Domains<'_>) -> Result<Vec<u32>, Fault> {
     let letter = fields[0];
     let expected = || letter.fault(format!("expected N, S, D, C or M, found \"{}\"", letter.text));
@@ -244,7 +245,7 @@ fn method(fields: &[Piece<'_>], domains: &Domains<'_>) -> Result<Vec<u32>, Fault
     Ok(order)
 }
 
-/// The first cpus of a domain: one per core while that suffices, otherwise both threads of as few cores as must be.
+/// Returns the first cpus of a domain: one per core while that suffices, otherwise both threads of as few cores as necessary.
 fn by_cores(domain: &[u32], count: usize, domains: &Domains<'_>) -> Vec<u32> {
     let sorted = domains.cores_first(domain);
     let cores = domain.iter().filter(|cpu| domains.thread_indexes.get(cpu) == Some(&0)).count();

@@ -1,13 +1,13 @@
-//! Cpu lists as tools write and read them, in the order in which they are written.
+//! Cpu lists as tools write and read them, in their written order.
 
 use super::text::{Fault, Piece};
 use crate::CpuSet;
 pub(super) use crate::placement::order::{counted, in_order};
 
-/// What a tool's lists may hold beside numbers and rising ranges.
+/// Syntax of a tool's lists, beyond numbers and ascending ranges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rules {
-    /// White space separates, as commas do.
+    /// White space separates like a comma.
     pub spaces: bool,
     /// `0-10:2` is every second cpu.
     pub stride: bool,
@@ -17,19 +17,19 @@ pub(super) struct Rules {
     pub last: Option<u32>,
     /// `3-0` counts down.
     pub descending: bool,
-    /// `^3` takes cpu 3 out again.
+    /// `^3` removes cpu 3.
     pub exclusion: bool,
 }
 
-/// Rules of the kernel's own lists, as files of /sys and the kernel command line take them.
+/// Returns the rules of the kernel's own lists, as in files of /sys and on the kernel command line.
 pub(super) fn kernel(last: Option<u32>) -> Rules {
     Rules { stride: true, group: true, last, ..Rules::default() }
 }
 
-/// More cpus than this are not read from one text, so that a hostile one cannot take all memory.
+/// Maximum cpus read from one text, so that a hostile text cannot take all memory.
 const MOST: usize = 1 << 20;
 
-/// Refuses the piece with which a text comes to name more than [`MOST`] cpus, repeated ones counted.
+/// Checks that a text names at most [`MOST`] cpus, repetitions included; the fault is at `piece`.
 pub(super) fn bounded(count: usize, piece: Piece<'_>) -> Result<(), Fault> {
     if count <= MOST {
         return Ok(());
@@ -37,7 +37,7 @@ pub(super) fn bounded(count: usize, piece: Piece<'_>) -> Result<(), Fault> {
     Err(piece.fault("with this the text names more than a million cpus, with many repetitions"))
 }
 
-/// Reads a list; cpus that it names twice come twice.
+/// Reads a list; cpus named twice appear twice.
 pub(super) fn read(list: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
     let list = list.trim();
     if list.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn read(list: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
     Ok(cpus)
 }
 
-/// The cpus of a number, a range, or a range with a stride.
+/// Reads a number, a range, or a range with a stride.
 fn range(item: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
     if let (Some(last), "all") = (rules.last, item.text) {
         return Ok((0..=last).collect());
@@ -90,7 +90,7 @@ fn range(item: Piece<'_>, rules: Rules) -> Result<Vec<u32>, Fault> {
     Ok((first..=last).filter(|cpu| (cpu - first) % group < used).collect())
 }
 
-/// How many cpus of how many a stride uses.
+/// Reads a stride: the number of cpus used, and the length of a group.
 fn steps(stride: Piece<'_>, rules: Rules) -> Result<(u32, u32), Fault> {
     let (used, group) = match stride.split_once('/') {
         Some((used, group)) if rules.group => (used.number("a number of cpus")?, group.number("a number of cpus")?),
@@ -109,7 +109,7 @@ fn number(piece: Piece<'_>, rules: Rules) -> Result<u32, Fault> {
     }
 }
 
-/// "node 0" or "nodes 0,3".
+/// Formats nodes with their noun: "node 0" or "nodes 0,3".
 pub(super) fn counted_nodes(numbers: &CpuSet) -> String {
     if numbers.len() == 1 { format!("node {numbers}") } else { format!("nodes {numbers}") }
 }

@@ -6,7 +6,7 @@ use super::{NotationLine, Read};
 use crate::cpu_set::MAXIMUM_CPU;
 use crate::{CpuSet, Machine};
 
-/// The mask without commas, and in the kernel's groups of 32 bits.
+/// Prints the mask without commas, and in the kernel's groups of 32 bits.
 pub(super) fn print_hexadecimal(cpus: &CpuSet) -> Vec<NotationLine> {
     vec![
         NotationLine::new("mask", format!("0x{}", cpus.to_hexadecimal())),
@@ -16,7 +16,7 @@ pub(super) fn print_hexadecimal(cpus: &CpuSet) -> Vec<NotationLine> {
     ]
 }
 
-/// The mask in groups of eight digits with commas between them.
+/// Formats the mask in groups of eight digits separated by commas.
 pub(super) fn grouped(cpus: &CpuSet) -> String {
     let digits = cpus.to_hexadecimal();
     let first = (digits.len() - 1) % 8 + 1;
@@ -28,14 +28,14 @@ pub(super) fn grouped(cpus: &CpuSet) -> String {
     text
 }
 
-/// The mask bit by bit, highest first, in groups of four.
+/// Formats the mask bit by bit, highest first, in groups of four.
 pub(super) fn binary(cpus: &CpuSet) -> String {
     let nibbles = cpus.to_hexadecimal();
     let bits = nibbles.chars().filter_map(|digit| digit.to_digit(16)).map(|nibble| format!("{nibble:04b}"));
     bits.collect::<Vec<_>>().join(" ")
 }
 
-/// The mask as one word; nothing where the set has a cpu above 63.
+/// Returns the mask as one word; `None` if the set has a cpu above 63.
 pub(super) fn word(cpus: &CpuSet) -> Option<u64> {
     match cpus.words().as_slice() {
         [] => Some(0),
@@ -44,12 +44,12 @@ pub(super) fn word(cpus: &CpuSet) -> Option<u64> {
     }
 }
 
-/// The cpus of one word.
+/// Returns the cpus of one word.
 pub(super) fn of_word(word: u64) -> CpuSet {
     CpuSet::from_words(&[word])
 }
 
-/// The mask as a signed number of 64 and of 32 bits; one line where neither holds it.
+/// Prints the mask as a signed number of 64 and of 32 bits; one line if neither holds it.
 pub(super) fn print_decimal(cpus: &CpuSet) -> Vec<NotationLine> {
     let too_wide = |bits: u32| {
         let highest = cpus.highest().unwrap_or(0);
@@ -75,7 +75,7 @@ pub(super) fn read_hexadecimal(text: Piece<'_>) -> Result<Read, Fault> {
     Ok(Read::set(of_digits(text, &digits.join(","))?))
 }
 
-/// The hexadecimal digits of a mask without commas; white space and `_` are passed over.
+/// Returns the hexadecimal digits of a mask without commas; white space and `_` are ignored.
 pub(super) fn digits_of(text: Piece<'_>) -> Result<String, Fault> {
     let mut digits = String::new();
     for character in text.split_characters().filter(|c| c.text != "_" && !c.text.trim().is_empty()) {
@@ -87,7 +87,7 @@ pub(super) fn digits_of(text: Piece<'_>) -> Result<String, Fault> {
     Ok(digits)
 }
 
-/// The cpus of hexadecimal digits, in groups as the kernel writes them where there are commas.
+/// Parses hexadecimal digits; commas separate the kernel's groups.
 pub(super) fn of_digits(text: Piece<'_>, digits: &str) -> Result<CpuSet, Fault> {
     if digits.trim_matches(',').is_empty() {
         return Err(text.fault("expected a mask such as 0x55, found no digit"));
@@ -95,7 +95,7 @@ pub(super) fn of_digits(text: Piece<'_>, digits: &str) -> Result<CpuSet, Fault> 
     CpuSet::parse_mask(digits).map_err(|_| text.fault(format!("this mask goes beyond cpu {MAXIMUM_CPU}")))
 }
 
-/// Reads a mask bit by bit, with or without `0b`; white space and `_` are passed over.
+/// Reads a mask bit by bit, with or without `0b`; white space and `_` are ignored.
 pub(super) fn read_binary(text: Piece<'_>) -> Result<Read, Fault> {
     let mut bits = Vec::new();
     for character in text.strip_word("0b").unwrap_or(text).split_characters() {
@@ -114,8 +114,7 @@ pub(super) fn read_binary(text: Piece<'_>) -> Result<Read, Fault> {
     Ok(Read::set(bits.iter().rev().enumerate().filter_map(set).collect()))
 }
 
-/// Reads a mask that is written as a decimal number. A negative one fills 32 bits on a machine whose cpus fit them, and
-/// 64 bits elsewhere.
+/// Reads a mask written as a decimal number. A negative number fills 32 bits on a machine with cpus that fit them, and 64 bits elsewhere.
 pub(super) fn read_decimal(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let fits_in_32_bits = machine.possible.highest().is_none_or(|cpu| cpu < 32);
     let word = integer(text)?;
@@ -131,7 +130,7 @@ pub(super) fn read_decimal(text: Piece<'_>, machine: &Machine) -> Result<Read, F
     }
 }
 
-/// A whole number of 64 bits, signed or not; hexadecimal with `0x`, binary with `0b`.
+/// Reads a whole number of 64 bits, signed or not; hexadecimal with `0x`, binary with `0b`.
 pub(super) fn integer(text: Piece<'_>) -> Result<u64, Fault> {
     let text = text.trim();
     let digits = |prefix: &str, radix: u32| Some((text.strip_word(prefix)?.text, radix));

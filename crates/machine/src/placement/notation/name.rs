@@ -6,7 +6,7 @@ use crate::Machine;
 use crate::vocabulary::vocabulary;
 
 vocabulary! {
-    /// A way of writing a set of cpus, in the order in which they are shown. The columns: what is printed, and what is read.
+    /// A notation of sets of cpus, in display order. The columns: the printed forms, and the accepted forms.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Notation {
         List "list": "a cpu list, as the kernel and most Linux tools write it",
@@ -51,13 +51,13 @@ vocabulary! {
 }
 
 impl Notation {
-    /// The notation that a machine's own shell starts a program with: the command prompt on a machine with processor groups, which only
-    /// Windows has, and taskset elsewhere.
+    /// Returns the notation with which a machine's own shell starts a program: the command prompt on Windows, the only system with
+    /// processor groups, and taskset elsewhere.
     pub fn of_shell(machine: &Machine) -> Self {
         if machine.processor_groups.is_empty() { Self::Taskset } else { Self::Windows }
     }
 
-    /// Whether [`read`](super::read) reads it.
+    /// Returns true if [`read`](super::read) supports it.
     pub const fn is_readable(self) -> bool {
         !matches!(self, Self::Kubernetes)
     }

@@ -3,8 +3,8 @@
 use crate::machine::Node;
 use crate::{CpuSet, Machine};
 
-/// The numbers of the nodes whose memory is nearest to the cpus. A node without memory, or whose memory is not allowed, is stood in for
-/// by the nearest nodes that have some, all of them where several are equally near.
+/// Returns the numbers of the nodes with the memory nearest to the cpus. A node without memory, or without permission to use it, is
+/// replaced by the nearest nodes that have some, all of them if several are equally near.
 pub(super) fn with_memory(cpus: &CpuSet, machine: &Machine) -> CpuSet {
     let has_memory = |node: &Node| machine.has_memory(node);
     let mut numbers = CpuSet::new();
@@ -21,20 +21,20 @@ pub(super) fn with_memory(cpus: &CpuSet, machine: &Machine) -> CpuSet {
     numbers
 }
 
-/// The numbers of the nodes that hold exactly these cpus; nothing where they are not whole nodes.
+/// Returns the numbers of the nodes that hold exactly these cpus; `None` if they are not whole nodes.
 pub(super) fn exactly(cpus: &CpuSet, machine: &Machine) -> Option<CpuSet> {
     let touched = || machine.nodes.iter().filter(|node| !node.cpus.is_disjoint(cpus));
     let whole = touched().fold(CpuSet::new(), |sum, node| sum.union(&node.cpus));
     (!whole.is_empty() && whole == *cpus).then(|| touched().map(|node| node.number).collect())
 }
 
-/// Those of the nodes that have cpus and no memory.
+/// Returns the subset of the nodes that have no memory.
 pub(super) fn memoryless(numbers: &CpuSet, machine: &Machine) -> CpuSet {
     let without = |node: &&crate::machine::Node| node.memory_bytes == Some(0) && numbers.contains(node.number);
     machine.nodes.iter().filter(without).map(|node| node.number).collect()
 }
 
-/// The nodes' numbers, as this machine has them.
+/// Returns the numbers of the machine's nodes.
 pub(super) fn numbers(machine: &Machine) -> CpuSet {
     machine.nodes.iter().map(|node| node.number).collect()
 }

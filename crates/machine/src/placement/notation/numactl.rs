@@ -1,11 +1,11 @@
-//! numactl(8).
+//! Notation of numactl(8).
 
 use super::list::{self, Rules, counted, counted_nodes};
 use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read, nodes};
 use crate::{CpuSet, Machine};
 
-/// The prefix with cpus and, where the set is whole nodes, with nodes.
+/// Prints the prefix with cpus and, if the set is whole nodes, with nodes.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, machine, .. } = chosen;
     let all = if cpus.is_subset(&machine.allowed) { "" } else { "--all " };
@@ -37,7 +37,7 @@ fn whole_nodes(numbers: &CpuSet, memory: &CpuSet, all: &str, machine: &Machine) 
     line.remarks((!without.is_empty()).then(remark))
 }
 
-/// What the options say so far.
+/// State while options are read.
 #[derive(Default)]
 struct State {
     all: bool,
@@ -54,7 +54,7 @@ enum Valued {
     Memory(&'static str),
 }
 
-/// The options that take a value: their letter, their name, and what they set.
+/// Options that take a value: letter, name, and effect.
 const VALUED: [(&str, &str, Valued); 9] = [
     ("-C", "--physcpubind", Valued::Cpus),
     ("-N", "--cpunodebind", Valued::Nodes),
@@ -67,10 +67,10 @@ const VALUED: [(&str, &str, Valued); 9] = [
     ("-W", "--weights", Valued::Memory("by weights of")),
 ];
 
-/// Options without a value that say nothing about cpus.
+/// Options without a value that do not select cpus.
 const PLAIN: [&str; 6] = ["-l", "--localalloc", "-b", "--balancing", "-t", "--strict"];
 
-/// Reads a cpu list as --physcpubind takes it, options, a whole command line, or what --show says.
+/// Reads a cpu list of --physcpubind, options, a whole command line, or the output of --show.
 pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     if let Some(value) = text.after("physcpubind:") {
         return shown(value.lines().first().copied().unwrap_or(value), text);
@@ -97,7 +97,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     Ok(read.remarks(state.remarks))
 }
 
-/// The cpus of `numactl --show`, and what it says of memory.
+/// Reads the cpus and the memory policy of `numactl --show`.
 fn shown(cpus: Piece<'_>, text: Piece<'_>) -> Result<Read, Fault> {
     let listed = list::read(cpus, Rules { spaces: true, ..Rules::default() })?;
     let said = |name: &str| text.lines().into_iter().find_map(|line| line.strip_prefix(name)).map(Piece::trim);
@@ -151,7 +151,7 @@ fn valued(what: Valued, value: Piece<'_>, state: &mut State, machine: &Machine) 
     Ok(())
 }
 
-/// `!` and `+` before a list.
+/// A list with its `!` and `+`.
 struct Signs<'a> {
     inverted: bool,
     relative: bool,
@@ -165,7 +165,7 @@ fn signs(value: Piece<'_>) -> Signs<'_> {
     Signs { inverted, relative: rest.is_some(), list: rest.unwrap_or(value) }
 }
 
-/// The numbers of a list; `+` counts along `usable`, `all` is all of it, `!` is the rest of `whole`.
+/// Reads the numbers of a list; `+` counts along `usable`, `all` is all of it, `!` is the rest of `whole`.
 fn numbers(value: Piece<'_>, usable: &CpuSet, whole: &CpuSet, what: &str) -> Result<CpuSet, Fault> {
     let signs = signs(value);
     let named = match signs.list.text {

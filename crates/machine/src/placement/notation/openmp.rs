@@ -6,7 +6,7 @@ use super::{NotationLine, Read, tree};
 use crate::cpu_set::MAXIMUM_CPU;
 use crate::{CpuSet, Level, Machine};
 
-/// One place for each cpu in order.
+/// Prints one place for each cpu in order.
 pub(super) fn print(order: &[u32]) -> Vec<NotationLine> {
     let either = "OMP_PLACES and GOMP_CPU_AFFINITY are alternatives; set only one.";
     vec![
@@ -18,7 +18,7 @@ pub(super) fn print(order: &[u32]) -> Vec<NotationLine> {
     ]
 }
 
-/// One place per cpu; eight or more cpus at equal steps are written as an interval.
+/// Formats one place per cpu; eight or more cpus at equal steps become an interval.
 fn places(order: &[u32]) -> String {
     let mut texts = Vec::new();
     let mut rest = order;
@@ -65,13 +65,13 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     Ok(read.remarks((bind == Some("false")).then_some(moving)))
 }
 
-/// Reads a list that `GOMP_CPU_AFFINITY` takes: numbers, ranges and strides with spaces or commas between them.
+/// Reads a list of `GOMP_CPU_AFFINITY`: numbers, ranges and strides separated by spaces or commas.
 fn read_gnu(value: Piece<'_>) -> Result<Read, Fault> {
     let cpus = list::read(value, Rules { spaces: true, stride: true, ..Rules::default() })?;
     Ok(Read::ordered(cpus).remark("One thread per cpu in this order, then again from the beginning."))
 }
 
-/// The places of an abstract name, in the order of the tree.
+/// Reads the value of `OMP_PLACES`; the places of an abstract name are in the order of the tree.
 fn read_places(value: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let value = value.trim();
     if !value.text.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -124,7 +124,7 @@ fn described(places: &[Vec<u32>]) -> String {
     format!("{} {noun}: {shown}{more}", places.len())
 }
 
-/// Places by number: `{0:4}:4:8`, `{0,1},{4}`, `!{2}`, `3`.
+/// Reads places by number: `{0:4}:4:8`, `{0,1},{4}`, `!{2}`, `3`.
 fn explicit(value: Piece<'_>) -> Result<Read, Fault> {
     let mut places: Vec<Vec<u32>> = Vec::new();
     let mut named = 0;
@@ -151,7 +151,7 @@ fn explicit(value: Piece<'_>) -> Result<Read, Fault> {
             Some(interval) => interval_of(interval)?,
             None => (1, 1),
         };
-        // A place may be empty, and takes memory all the same.
+        // An empty place takes memory too.
         named += first.len().max(1) * count as usize;
         list::bounded(named, item)?;
         for index in 0..count {
@@ -174,7 +174,7 @@ fn shifted(place: &[u32], by: i64, item: Piece<'_>) -> Result<Vec<u32>, Fault> {
     shifted.ok_or_else(|| item.fault("this interval exceeds the range of cpu numbers"))
 }
 
-/// `:4:8` after a place: how many, and how far apart.
+/// Reads `:4:8` after a place: the count and the step.
 fn interval_of(text: Piece<'_>) -> Result<(u32, i64), Fault> {
     let inner = text.strip_prefix(":").ok_or_else(|| text.fault("expected : or , after a place"))?;
     let (count, step) = match inner.split_once(':') {
@@ -195,7 +195,7 @@ fn signed(text: Piece<'_>) -> Result<i64, Fault> {
     }
 }
 
-/// The cpus of one place: `{0,1}`, `{0:4}`, `{0:4:2}`, `{0:4,!2}`, or a bare number.
+/// Reads the cpus of one place: `{0,1}`, `{0:4}`, `{0:4:2}`, `{0:4,!2}`, or a bare number.
 fn place(text: Piece<'_>) -> Result<Vec<u32>, Fault> {
     let text = text.trim();
     let Some(inner) = text.strip_prefix("{") else { return Ok(vec![text.number("a place such as {0:4}")?]) };
@@ -225,7 +225,7 @@ fn place(text: Piece<'_>) -> Result<Vec<u32>, Fault> {
     Ok(cpus)
 }
 
-/// The items between commas that stand outside braces.
+/// Splits at the commas outside braces.
 fn outside_braces(value: Piece<'_>) -> Vec<Piece<'_>> {
     let depth = std::cell::Cell::new(0_i32);
     value.split(|character| {

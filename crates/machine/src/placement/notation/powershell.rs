@@ -4,7 +4,7 @@ use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read, mask, windows};
 use crate::{CpuSet, Machine};
 
-/// A line for each processor group that has cpus of the set.
+/// Prints a line for each processor group that has cpus of the set.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let groups = windows::groups(chosen.machine);
     let mut remarks = windows::numbering_remarks(chosen, &groups);
@@ -36,7 +36,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     lines
 }
 
-/// Reads numbers and assignments to ProcessorAffinity, each of which `group N:` may precede or `# group N` follow.
+/// Reads numbers and assignments to ProcessorAffinity, each optionally with `group N:` before or `# group N` after it.
 pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let groups = windows::groups(machine);
     let mut cpus = CpuSet::new();
@@ -67,7 +67,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     Ok(windows::finish(cpus, &groups).remarks(remarks))
 }
 
-/// The value without casts, parentheses and quotation marks: `[IntPtr](255)`.
+/// Removes casts, parentheses and quotation marks: `[IntPtr](255)`.
 fn uncast(value: Piece<'_>) -> Piece<'_> {
     let value = value.trim().unquoted();
     let behind_cast = value.strip_prefix("[").and_then(|inner| inner.split_once(']')).map(|(_, rest)| rest);

@@ -1,18 +1,18 @@
 //! Rules of Process Lasso, a Windows program that holds every process of a name on chosen cpus.
 //!
 //! Cpus are a list with semicolons, "0;5-8;13-15;21" ("Bitsum's CPU Affinity Textual Representation",
-//! bitsum.com/company-news/bitsums-cpu-affinity-textual-representation). In the file prolasso.ini the rules of all processes are one
-//! line, `DefaultAffinitiesEx=`, with three fields for each: the process, a mask of old versions that is 0 now, and the list.
+//! bitsum.com/company-news/bitsums-cpu-affinity-textual-representation). The file prolasso.ini has the rules of all processes in one line,
+//! `DefaultAffinitiesEx=`. Each rule has three fields: the process, a mask from old versions that is 0 now, and the list.
 
 use super::list::{self, in_order};
 use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read, windows};
 use crate::{CpuSet, Machine};
 
-/// The key of rules in the section `[ProcessDefaults]` of prolasso.ini.
+/// Key of the rules in the section `[ProcessDefaults]` of prolasso.ini.
 const KEY: &str = "DefaultAffinitiesEx=";
 
-/// The rule of a program.
+/// Prints the rule of a program.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let groups = windows::groups(chosen.machine);
     let [group] = groups.as_slice() else {
@@ -32,7 +32,7 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     ]
 }
 
-/// Reads a list of cpus, a rule, or the line of rules where that has only one.
+/// Reads a list of cpus, a rule, or the line of rules if it has only one.
 pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let groups = windows::groups(machine);
     let rule = text.strip_prefix(KEY).unwrap_or(text);

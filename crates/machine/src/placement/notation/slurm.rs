@@ -6,7 +6,7 @@ use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read};
 use crate::CpuSet;
 
-/// One mask that every task of a node gets, and one cpu for each task.
+/// Prints one mask for all tasks of a node, and one cpu for each task.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, order, .. } = chosen;
     let allocation = "Cpus outside the job's allocation are not available; request whole nodes with --exclusive.";
@@ -38,7 +38,7 @@ pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
     }
 }
 
-/// What follows `--cpu-bind` where it is there.
+/// Returns the value of `--cpu-bind`, or the whole text without that option.
 fn value(text: Piece<'_>) -> Piece<'_> {
     let mut words = text.words().into_iter();
     while let Some(word) = words.next() {
@@ -61,7 +61,7 @@ fn unreadable(kind: Piece<'_>) -> Fault {
     fault.hint("mask_cpu:0xff for a mask, map_cpu:0,1,2 for one cpu per task")
 }
 
-/// A value and how often it is repeated: `0xf*4`.
+/// Splits a value and its number of repetitions: `0xf*4`.
 fn repeated(item: Piece<'_>) -> Result<(Piece<'_>, u32), Fault> {
     match item.split_once('*') {
         Some((value, times)) => Ok((value, times.number("a number of repetitions")?)),

@@ -5,7 +5,7 @@ use super::text::{Fault, Piece};
 use super::{Chosen, NotationLine, Read, nodes};
 use crate::{CpuSet, Machine};
 
-/// The mask that a service starts with, and the cgroup's boundary.
+/// Prints the boundary of the cgroup and the starting mask.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let Chosen { cpus, machine, .. } = chosen;
     let boundary = "A hard limit of the cgroup, for services, scopes and slices; needs cgroup v2 with cpuset.";
@@ -25,10 +25,10 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     lines
 }
 
-/// systemd's own limit.
+/// Limit of systemd.
 const SYSTEMD_CPUS: u32 = 8192;
 
-/// What the settings say so far; `None` where they were not set, or were emptied.
+/// Settings already read; `None` if not set, or reset by an empty value.
 #[derive(Default)]
 struct Settings {
     mask: Option<CpuSet>,
@@ -55,7 +55,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     conclude(text, settings, machine)
 }
 
-/// The properties on a command line of systemd-run or systemctl set-property.
+/// Reads the properties on a command line of systemd-run or systemctl set-property.
 fn command_line(line: Piece<'_>, settings: &mut Settings) -> Result<(), Fault> {
     for word in line.words() {
         let word = word.unquoted();
@@ -81,7 +81,7 @@ fn setting(key: Piece<'_>, value: Piece<'_>, settings: &mut Settings) -> Result<
     Ok(())
 }
 
-/// Lines of one setting add up; an empty one empties it.
+/// Adds a value to a setting: lines add up, and an empty one resets it.
 fn add(setting: &mut Option<CpuSet>, value: Piece<'_>) -> Result<(), Fault> {
     if value.is_empty() {
         *setting = None;

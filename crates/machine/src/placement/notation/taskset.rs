@@ -1,4 +1,4 @@
-//! taskset(1) of util-linux.
+//! Notation of taskset(1) of util-linux.
 
 use super::list::{self, Rules, counted};
 use super::mask;
@@ -6,7 +6,7 @@ use super::text::{Fault, Piece};
 use super::{NotationLine, Read};
 use crate::CpuSet;
 
-/// The prefix with a list, and with a mask.
+/// Prints the prefix with a list, and with a mask.
 pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
     vec![
         NotationLine::new("list", format!("taskset -c {cpus}")),
@@ -14,7 +14,7 @@ pub(super) fn print(cpus: &CpuSet) -> Vec<NotationLine> {
     ]
 }
 
-/// What the options of a command line say.
+/// Options of a command line.
 #[derive(Default)]
 struct Options {
     list: bool,
@@ -22,8 +22,8 @@ struct Options {
     all_threads: bool,
 }
 
-/// Reads a mask (`0x55`, a bare `32`), the arguments (`-c 0-3`), a whole command line (`taskset -pc 0-3 1234`), or what
-/// taskset says of a process.
+/// Reads a mask (`0x55`, a bare `32`), the arguments (`-c 0-3`), a whole command line (`taskset -pc 0-3 1234`), or taskset's output about a
+/// process.
 pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
     if let Some(read) = report(text)? {
         return Ok(read);
@@ -55,8 +55,7 @@ pub(super) fn read(text: Piece<'_>) -> Result<Read, Fault> {
     Ok(read.remarks(remarks(&options)))
 }
 
-/// What `taskset -p` and `taskset -cp` answer: "pid 1's current affinity mask: 3", and "new" after a change. The last
-/// line holds.
+/// Reads the output of `taskset -p` and `taskset -cp`: "pid 1's current affinity mask: 3", and "new" after a change. The last line counts.
 fn report(text: Piece<'_>) -> Result<Option<Read>, Fault> {
     let mut read = None;
     for line in text.lines() {
@@ -113,7 +112,7 @@ fn read_mask(value: Piece<'_>) -> Result<Read, Fault> {
     Ok(read)
 }
 
-/// What a mask without `0x` means, and what it would mean as a list.
+/// Explains a mask without `0x`, and its meaning as a list.
 fn without_prefix(value: Piece<'_>, cpus: &CpuSet) -> String {
     let begin = "Without -c taskset reads a hexadecimal mask, with or without 0x";
     match CpuSet::parse_list(value.text) {

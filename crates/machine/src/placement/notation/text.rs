@@ -1,31 +1,31 @@
-//! Pieces of a text that know where they stand in it, so that an error can point at its character.
+//! Pieces of a text with their position, so that an error can point at its character.
 
 use crate::cpu_set::MAXIMUM_CPU;
 
-/// A piece of the text that is being read.
+/// A piece of the text being read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece<'a> {
-    /// What it says.
+    /// Text of the piece.
     pub text: &'a str,
-    /// Where it begins, in bytes from the beginning of the whole text.
+    /// Start, in bytes from the beginning of the whole text.
     at: usize,
 }
 
-/// What is wrong with a piece.
+/// A mistake in a piece.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// Where it begins, in bytes from the beginning of the whole text.
+    /// Start, in bytes from the beginning of the whole text.
     pub at: usize,
-    /// How long it is, in characters.
+    /// Length, in characters.
     pub length: usize,
-    /// What is wrong.
+    /// The mistake.
     pub what: String,
-    /// What to write instead, where that is known.
+    /// The correct form, if known.
     pub hint: Option<String>,
 }
 
 impl Fault {
-    /// The same fault with what to write instead.
+    /// Adds the correct form.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -33,12 +33,12 @@ impl Fault {
 }
 
 impl<'a> Piece<'a> {
-    /// The whole text.
+    /// Creates the piece of a whole text.
     pub fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
-    /// What is wrong with this piece.
+    /// Creates a fault of this piece.
     pub fn fault(self, what: impl Into<String>) -> Fault {
         Fault { at: self.at, length: self.text.chars().count().max(1), what: what.into(), hint: None }
     }
@@ -47,7 +47,7 @@ impl<'a> Piece<'a> {
         self.text.is_empty()
     }
 
-    /// The piece from one byte of it to another.
+    /// Returns the part between two byte offsets.
     fn part(self, from: usize, to: usize) -> Self {
         Self { text: &self.text[from..to], at: self.at + from }
     }
@@ -66,25 +66,25 @@ impl<'a> Piece<'a> {
         Some(self.part(0, self.text.strip_suffix(suffix)?.len()))
     }
 
-    /// The piece without its beginning, whatever the case of its letters.
+    /// Removes a prefix, ignoring case.
     pub fn strip_word(self, prefix: &str) -> Option<Self> {
         let begins = self.text.get(..prefix.len())?.eq_ignore_ascii_case(prefix);
         begins.then(|| self.part(prefix.len(), self.text.len()))
     }
 
-    /// What stands before and after the first of a character.
+    /// Splits at the first occurrence of a character.
     pub fn split_once(self, separator: char) -> Option<(Self, Self)> {
         let place = self.text.find(separator)?;
         Some((self.part(0, place), self.part(place + separator.len_utf8(), self.text.len())))
     }
 
-    /// What stands after the first place where a text stands in this piece.
+    /// Returns the rest after the first occurrence of a text.
     pub fn after(self, text: &str) -> Option<Self> {
         let place = self.text.find(text)?;
         Some(self.part(place + text.len(), self.text.len()))
     }
 
-    /// What stands between separators; empty pieces are kept.
+    /// Splits at separators; empty pieces are kept.
     pub fn split(self, separates: impl Fn(char) -> bool) -> Vec<Self> {
         let mut pieces = Vec::new();
         let mut from = 0;
@@ -96,17 +96,17 @@ impl<'a> Piece<'a> {
         pieces
     }
 
-    /// Each character on its own.
+    /// Splits into characters.
     pub fn split_characters(self) -> impl Iterator<Item = Self> {
         self.text.char_indices().map(move |(place, character)| self.part(place, place + character.len_utf8()))
     }
 
-    /// The lines that say something, without white space around them.
+    /// Returns the non-empty lines, trimmed.
     pub fn lines(self) -> Vec<Self> {
         self.split(|c| c == '\n').into_iter().map(Self::trim).filter(|line| !line.is_empty()).collect()
     }
 
-    /// The words of a command line: white space separates them outside quotation marks, which stay where they are.
+    /// Splits a command line into words at white space outside quotation marks, which are kept.
     pub fn words(self) -> Vec<Self> {
         let mut words = Vec::new();
         let (mut from, mut quoted) = (0, None);
@@ -126,23 +126,23 @@ impl<'a> Piece<'a> {
         words
     }
 
-    /// The piece without quotation marks around it.
+    /// Removes quotation marks around the piece.
     pub fn unquoted(self) -> Self {
         let inside = |mark: &str| self.strip_prefix(mark)?.strip_suffix(mark);
         inside("\"").or_else(|| inside("'")).unwrap_or(self)
     }
 
-    /// From the beginning of this piece to the end of a later one; both are parts of `whole`.
+    /// Returns the text from the start of this piece to the end of a later one; both are parts of `whole`.
     pub fn through(self, last: Self, whole: Self) -> Self {
         whole.part(self.at - whole.at, last.at - whole.at + last.text.len())
     }
 
-    /// From the beginning of this piece to the end of a piece that it is part of.
+    /// Returns the text from the start of this piece to the end of `whole`, which contains it.
     pub fn to_end_of(self, whole: Self) -> Self {
         whole.part(self.at - whole.at, whole.text.len())
     }
 
-    /// A number, at most [`MAXIMUM_CPU`].
+    /// Reads a number, at most [`MAXIMUM_CPU`].
     pub fn number(self, expected: &str) -> Result<u32, Fault> {
         let piece = self.trim();
         if piece.is_empty() || !piece.text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,12 +1,12 @@
-//! Cpus in the order of the machine's tree: package by package, cache by cache, core by core, siblings side by side.
+//! Order of cpus in the machine's tree: package by package, cache by cache, core by core, siblings adjacent.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{CpuSet, Level, Machine};
 
-/// The online cpus in the order of the tree. Children of one parent come in order of their lowest cpu.
+/// Returns the online cpus in the order of the tree. Children of one parent are in order of their lowest cpu.
 ///
-/// This is the order of hwloc's logical indexes and of likwid's domains, and the order in which Windows numbers cpus.
+/// This is the order of hwloc's logical indices, of likwid's domains, and of Windows' cpu numbers.
 pub(super) fn order(machine: &Machine) -> Vec<u32> {
     let keys = keys(machine);
     let mut cpus: Vec<u32> = machine.online.iter().collect();
@@ -14,25 +14,25 @@ pub(super) fn order(machine: &Machine) -> Vec<u32> {
     cpus
 }
 
-/// Sets of cpus in the order of the tree; empty ones last.
+/// Sorts sets of cpus in the order of the tree; empty ones last.
 pub(super) fn sorted(mut sets: Vec<CpuSet>, machine: &Machine) -> Vec<CpuSet> {
     sort_by_cpus(&mut sets, |set| set, machine);
     sets
 }
 
-/// Sorts what has cpus in the order of the tree, what has none behind it.
+/// Sorts items in the order of the tree; items without cpus last.
 pub(super) fn sort_by_cpus<T>(items: &mut [T], cpus: impl Fn(&T) -> &CpuSet, machine: &Machine) {
     let keys = keys(machine);
-    // What has none has no key, and would come first without its mark.
+    // An item without cpus has no key, and would come first without the flag.
     items.sort_by_cached_key(|item| {
         let first = cpus(item).iter().filter_map(|cpu| keys.get(&cpu)).min();
         (first.is_none(), first)
     });
 }
 
-/// For each online cpu the lowest cpus of the objects that hold it, largest object first, and at last itself.
+/// Returns for each online cpu the lowest cpus of the objects that hold it, largest object first, and finally itself.
 fn keys(machine: &Machine) -> HashMap<u32, Vec<u32>> {
-    // Caches themselves rather than last-level caches, which exist here even where a machine does not know them.
+    // Real caches, not last-level caches, which exist here even if a machine reports none.
     let levels = [Level::Package, Level::Node, Level::Die, Level::Cluster, Level::Core];
     let mut sets: Vec<CpuSet> = levels.iter().flat_map(|level| machine.objects(*level)).collect();
     sets.extend(machine.caches.iter().map(|cache| cache.cpus.clone()));
@@ -47,7 +47,7 @@ fn keys(machine: &Machine) -> HashMap<u32, Vec<u32>> {
     keys
 }
 
-/// Which thread of its core each cpu is, counted from 0 in order of the cpu numbers.
+/// Returns the thread index of each cpu in its core, counted from 0 in order of the cpu numbers.
 pub(super) fn thread_indexes(machine: &Machine) -> BTreeMap<u32, usize> {
     machine.cores.iter().flat_map(|core| core.cpus.iter().enumerate().map(|(index, cpu)| (cpu, index))).collect()
 }

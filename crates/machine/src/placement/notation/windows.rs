@@ -1,4 +1,4 @@
-//! `start /affinity` of the Windows command prompt, whose masks belong to one processor group each.
+//! Notation of `start /affinity` of the Windows command prompt. Its masks belong to one processor group each.
 
 mod group;
 
@@ -9,7 +9,7 @@ use crate::{CpuSet, Machine};
 pub(super) use group::{Group, bits, groups, of_bits};
 use group::{GroupNode, span};
 
-/// What to know about numbers and groups, the same for the command prompt and PowerShell.
+/// Returns remarks about numbers and groups, the same for the command prompt and PowerShell.
 pub(super) fn numbering_remarks(chosen: Chosen<'_>, groups: &[Group]) -> Vec<String> {
     let Chosen { cpus, machine, .. } = chosen;
     let mut remarks = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn numbering_remarks(chosen: Chosen<'_>, groups: &[Group]) -> Vec<Str
     remarks
 }
 
-/// A line for each group that has cpus of the set.
+/// Prints a line for each group that has cpus of the set.
 pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     let groups = groups(chosen.machine);
     let mut remarks = numbering_remarks(chosen, &groups);
@@ -73,8 +73,8 @@ pub(super) fn print(chosen: Chosen<'_>) -> Vec<NotationLine> {
     lines
 }
 
-/// The line for one of several groups: with the node, which chooses the group, where the bits are in one node. The
-/// title of the window names the group, so that the line says it wherever it is pasted.
+/// Prints the line for one of several groups. If the bits are in one node, it names the node, which chooses the group. The title of the
+/// window names the group, so that a pasted line still shows it.
 fn in_group(number: usize, group: &Group, bits: u64) -> NotationLine {
     let label = format!("group {number}");
     let inside = |node: &&GroupNode| bits & !span(node) == 0;
@@ -88,7 +88,7 @@ fn in_group(number: usize, group: &Group, bits: u64) -> NotationLine {
     }
 }
 
-/// Reads masks and `start` lines, each of which `group N:` may precede, or the title `"group N"` name the group.
+/// Reads masks and `start` lines; `group N:` before a line, or the title `"group N"`, names its group.
 pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     let groups = groups(machine);
     let mut cpus = CpuSet::new();
@@ -100,7 +100,7 @@ pub(super) fn read(text: Piece<'_>, machine: &Machine) -> Result<Read, Fault> {
     Ok(finish(cpus, &groups).remarks(remarks))
 }
 
-/// The set, with how its numbers were understood.
+/// Returns the set, with a remark on its numbering.
 pub(super) fn finish(cpus: CpuSet, groups: &[Group]) -> Read {
     let rising = |group: &Group| group.cpus.is_sorted();
     let remark = "Read with Windows' numbering: the threads of a core are consecutive, unlike on this machine.";
@@ -108,7 +108,7 @@ pub(super) fn finish(cpus: CpuSet, groups: &[Group]) -> Read {
     Read::set(cpus).remarks(differs.then(|| remark.to_owned()))
 }
 
-/// The group that a line names, and the rest of the line.
+/// Splits a line into the group that it names, and the rest.
 fn named_group(line: Piece<'_>) -> Option<(Piece<'_>, Piece<'_>)> {
     let before_colon = line.strip_word("group ").and_then(|rest| rest.split_once(':'));
     let in_title = || {
@@ -122,7 +122,7 @@ fn named_group(line: Piece<'_>) -> Option<(Piece<'_>, Piece<'_>)> {
     before_colon.or_else(in_title).or_else(in_comment)
 }
 
-/// The group that a line names before a colon, as its title or in a comment, or the first, and the rest of the line.
+/// Returns the group of a line (before a colon, in the title or in a comment; by default the first), and the rest of the line.
 pub(super) fn group_of<'a>(
     line: Piece<'a>,
     groups: &[Group],
@@ -142,9 +142,9 @@ pub(super) fn group_of<'a>(
     Ok((index, rest.trim()))
 }
 
-/// The cpus of one `start` line or bare mask.
+/// Reads the cpus of one `start` line or bare mask.
 fn start(line: Piece<'_>, group: usize, groups: &[Group], remarks: &mut Vec<String>) -> Result<CpuSet, Fault> {
-    // What stands before it calls it: cmd /c start …
+    // Other words may come before it: cmd /c start …
     let is_start = |word: &Piece<'_>| word.text.trim_start_matches('"').eq_ignore_ascii_case("start");
     let words = line.words();
     let Some(place) = words.iter().position(is_start) else {
@@ -182,12 +182,12 @@ fn start(line: Piece<'_>, group: usize, groups: &[Group], remarks: &mut Vec<Stri
     }
 }
 
-/// Whether a word is four hexadecimal digits, as people group long masks.
+/// Returns true if a word is four hexadecimal digits, as people group long masks.
 fn is_four_digits(word: &str) -> bool {
     word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The cpus of a mask that counts from a node's first cpu; all of the node where it has none of them.
+/// Returns the cpus of a mask that counts from a node's first cpu, or the whole node if the mask has none of its cpus.
 fn in_node(
     line: Piece<'_>,
     number: usize,
@@ -212,7 +212,7 @@ fn in_node(
     cpus_of(line, chosen, group)
 }
 
-/// A mask of at most 64 bits.
+/// Reads a mask of at most 64 bits.
 fn word_of(text: Piece<'_>) -> Result<u64, Fault> {
     let read = mask::read_hexadecimal(text)?;
     mask::word(&read.cpus).ok_or_else(|| text.fault("this mask has more than 64 bits, and a group has at most 64 cpus"))

@@ -1,4 +1,4 @@
-//! Terms with arguments in parentheses: patterns, `best`, and `near`, whose argument is a name that the language does not choose.
+//! Parser of terms with arguments in parentheses: patterns, `best`, and `near`, which takes the system's name of a device.
 
 use super::super::expression::{BEST, NEAR, Node, Term, WORTH};
 use super::super::words::{self, Word};
@@ -7,7 +7,7 @@ use super::{Parser, Result};
 use crate::Level;
 
 impl Parser {
-    /// `spread(4, llc)`, `pack(4, llc, node:0)` and, which is no pattern, `best(4, worth)`: from the parenthesis on.
+    /// Reads `spread(4, llc)`, `pack(4, llc, node:0)` or, which is not a pattern, `best(4, worth)`, from the parenthesis on.
     pub(super) fn choice(&mut self, pattern: Option<Pattern>, start: usize) -> Result<Term> {
         let (word, by, what) =
             pattern.map_or((BEST, WORTH, WORTH), |pattern| (pattern.word(), Level::Llc.word(), "a level"));
@@ -36,7 +36,7 @@ impl Parser {
         Ok(Term { node, at: start..self.place })
     }
 
-    /// The cpus that are chosen from, where they are given.
+    /// Reads the cpus to choose from, if given.
     fn among(&mut self) -> Result<Option<Box<Term>>> {
         if self.peek_past_space() != Some(',') {
             return Ok(None);
@@ -72,7 +72,7 @@ impl Parser {
         }
     }
 
-    /// `near(eth0)`, `near(pci:0000:41:00.0)`: from the parenthesis on. A device's name may hold all but the parenthesis.
+    /// Reads `near(eth0)`, `near(pci:0000:41:00.0)` from the parenthesis on. A device's name may hold any character but a parenthesis.
     pub(super) fn near(&mut self, start: usize) -> Result<Term> {
         let formed = |error: PlacementError| {
             error.hint(format!("write {NEAR}(eth0), {NEAR}(nvme0n1), {NEAR}(pci:0000:41:00.0) or {NEAR}(gpu:0)"))

@@ -1,11 +1,11 @@
-//! As close together as can be: over as few objects of a level as will hold the cpus.
+//! Packs cpus into as few objects of a level as possible.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::Level;
 use crate::placement::places::Places;
 
-/// Chooses `count` cpus of a pool that has as many.
+/// Chooses `count` cpus of a pool that has at least as many.
 pub fn pack(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {
     if level == Level::Cpu {
         return cpus(count, pool, places);
@@ -22,7 +22,7 @@ pub fn pack(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u3
     cpus.into_iter().take(count).collect()
 }
 
-/// As many cpus are as many objects wherever they lie: one of each core before any sibling, each tier close together.
+/// Packs at the level of cpus (every cpu is an object): one of each core before any sibling, each tier close together.
 fn cpus(count: usize, pool: &[u32], places: &Places) -> Vec<u32> {
     let mut chosen = Vec::with_capacity(count);
     for mut tier in places.sibling_tiers(pool) {
@@ -39,19 +39,18 @@ fn cores_before_siblings(cpus: &[u32], places: &Places) -> Vec<u32> {
     tiers.concat()
 }
 
-/// The preference of an object: that of its best cpu.
+/// Returns the preference of an object's best cpu.
 fn best(cpus: &[u32], places: &Places) -> (bool, u8) {
     cpus.iter().map(|cpu| places.preference(*cpu)).min().unwrap_or_default()
 }
 
-/// The fewest of some objects, preferred ones first, that hold `count` cpus: in one object of the nearest level around
-/// them that has so few of them.
+/// Returns the fewest objects that hold `count` cpus, preferred ones first, within one object of the nearest outer level that suffices.
 fn fewest(count: usize, level: Level, objects: Vec<Vec<u32>>, places: &Places) -> Vec<Vec<u32>> {
     let number = how_few(count, objects.iter());
     let first_cpus: Vec<u32> = objects.iter().map(|cpus| cpus[0]).collect();
     let object_of: HashMap<u32, &Vec<u32>> = objects.iter().map(|cpus| (cpus[0], cpus)).collect();
     for outer in level.around().rev() {
-        // In the order of their best objects, as `grouped` keeps the order of what it is given.
+        // Groups come in the order of their best objects, as `grouped` keeps the given order.
         for group in places.grouped(&first_cpus, outer) {
             let inside = group.iter().map(|first| object_of[first]);
             if inside.clone().map(Vec::len).sum::<usize>() >= count && how_few(count, inside.clone()) == number {
@@ -62,7 +61,7 @@ fn fewest(count: usize, level: Level, objects: Vec<Vec<u32>>, places: &Places) -
     preferred(count, number, objects)
 }
 
-/// How many objects hold `count` cpus, the largest taken first; all of them where they hold fewer.
+/// Returns the number of objects that hold `count` cpus, the largest taken first; all of them if they hold fewer.
 fn how_few<'a>(count: usize, objects: impl Iterator<Item = &'a Vec<u32>>) -> usize {
     let mut sizes: Vec<usize> = objects.map(Vec::len).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
@@ -74,9 +73,9 @@ fn how_few<'a>(count: usize, objects: impl Iterator<Item = &'a Vec<u32>>) -> usi
     held.take_while(|before| *before < count).count()
 }
 
-/// `number` of the objects that hold `count` cpus together: the first ones that leave this possible.
+/// Chooses the first `number` objects that together can still hold `count` cpus.
 fn preferred(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
-    // How many of the objects that are still to come have each size.
+    // Number of the remaining objects by size.
     let mut to_come: BTreeMap<usize, usize> = BTreeMap::new();
     objects.iter().for_each(|cpus| *to_come.entry(cpus.len()).or_default() += 1);
     let mut chosen: Vec<Vec<u32>> = Vec::with_capacity(number);
@@ -95,7 +94,7 @@ fn preferred(count: usize, number: usize, objects: Vec<Vec<u32>>) -> Vec<Vec<u32
     chosen
 }
 
-/// The sum of the `number` largest sizes, of which there are so many each.
+/// Returns the sum of the `number` largest sizes; the map gives the count of each size.
 fn largest(number: usize, sizes: &BTreeMap<usize, usize>) -> usize {
     let mut left = number;
     let taken = sizes.iter().rev().map(|(size, count)| {

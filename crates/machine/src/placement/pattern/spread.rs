@@ -1,4 +1,4 @@
-//! As far apart as can be: over as many objects of a level as will hold the cpus.
+//! Spreads cpus over as many objects of a level as possible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use crate::placement::places::Places;
 use crate::{CpuSet, Level};
 
-/// Chooses `count` cpus of a pool that has as many.
+/// Chooses `count` cpus of a pool that has at least as many.
 pub fn spread(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<u32> {
     let mut sharing = Sharing { places, taken: Default::default() };
     let mut chosen = Vec::with_capacity(count);
@@ -17,8 +17,8 @@ pub fn spread(count: usize, level: Level, pool: &[u32], places: &Places) -> Vec<
     one_object_after_the_other(chosen, level, places)
 }
 
-/// The first cpu of every object, then the second of every object, so that threads that take them in order are spread as
-/// well. Cpus of one object keep the order in which they were chosen.
+/// Interleaves the objects: the first cpu of each, then the second of each, so that threads that take them in order are spread as well.
+/// Cpus of one object keep the order in which they were chosen.
 fn one_object_after_the_other(chosen: Vec<u32>, level: Level, places: &Places) -> Vec<u32> {
     let mut objects = places.grouped(&chosen, level);
     objects.sort_by_key(|cpus| (places.preference(cpus[0]), places.object(cpus[0], level)));
@@ -26,15 +26,15 @@ fn one_object_after_the_other(chosen: Vec<u32>, level: Level, places: &Places) -
     (0..longest).flat_map(|turn| objects.iter().filter_map(move |cpus| cpus.get(turn)).copied()).collect()
 }
 
-/// Shares out, and remembers how many cpus each object of each level has already.
+/// Distributes cpus, and counts the cpus already taken of each object of each level.
 struct Sharing<'a> {
     places: &'a Places,
-    /// By level and object; as long as the last object of which any is taken.
+    /// Counts by level and object; each list ends at the last object with a cpu taken.
     taken: [Vec<usize>; Level::ALL.len()],
 }
 
 impl Sharing<'_> {
-    /// Chooses among one cpu of each core: full rounds over the level's objects, then one more of those that lie far apart.
+    /// Chooses among one cpu of each core: full rounds over the level's objects, then one more from objects that lie far apart.
     fn of_tier(&mut self, wanted: usize, level: Level, tier: &[u32]) -> Vec<u32> {
         let mut objects = self.places.grouped(tier, level);
         let rounds = self.full_rounds(wanted, level, &objects);
@@ -44,7 +44,7 @@ impl Sharing<'_> {
         chosen
     }
 
-    /// Takes so many cpus out of each object, evenly at the levels inside.
+    /// Takes each object's quota of cpus, evenly at the levels inside.
     fn of_objects(&mut self, quotas: &[usize], level: Level, objects: &mut [Vec<u32>]) -> Vec<u32> {
         let inner: Vec<Level> = level.inside().collect();
         let mut chosen = Vec::new();
@@ -70,13 +70,13 @@ impl Sharing<'_> {
         self.taken[level as usize].get(self.places.object(cpu, level) as usize).copied().unwrap_or(0)
     }
 
-    /// How many cpus each object gives when all have as many in the end, as far as they hold as many.
+    /// Returns the quota of each object if all reach the same total, as far as their sizes allow.
     fn full_rounds(&self, wanted: usize, level: Level, objects: &[Vec<u32>]) -> Vec<usize> {
         let has: Vec<usize> = objects.iter().map(|cpus| self.taken(level, cpus[0])).collect();
         let gives = |round: usize| -> Vec<usize> {
             objects.iter().zip(&has).map(|(cpus, has)| round.saturating_sub(*has).min(cpus.len())).collect()
         };
-        // The most rounds that do not give too many, by halving.
+        // Binary search for the most rounds that do not give too many.
         let (mut enough, mut too_many) = (0, has.iter().max().unwrap_or(&0) + wanted + 1);
         while too_many - enough > 1 {
             let round = enough.midpoint(too_many);
@@ -85,7 +85,7 @@ impl Sharing<'_> {
         gives(enough)
     }
 
-    /// One more of so many objects, those that have the fewest, and among these such as lie far apart.
+    /// Chooses `wanted` of the objects with the fewest cpus for one more, far apart from each other.
     fn one_more(&self, wanted: usize, level: Level, objects: &[Vec<u32>]) -> Vec<usize> {
         let fewest = objects.iter().filter_map(|cpus| Some(self.taken(level, *cpus.first()?))).min();
         let candidates = objects.iter().filter_map(|cpus| cpus.first().copied());
@@ -95,7 +95,7 @@ impl Sharing<'_> {
         objects.iter().map(|cpus| usize::from(cpus.first().is_some_and(|cpu| chosen.contains(*cpu)))).collect()
     }
 
-    /// `wanted` of some cpus: the preferred ones before others, and among equals evenly at the levels.
+    /// Chooses `wanted` of some cpus: preferred ones first, and among equals evenly at the levels.
     fn by_preference(&self, wanted: usize, cpus: &[u32], levels: &[Level]) -> Vec<u32> {
         let mut sorted = cpus.to_vec();
         sorted.sort_by_key(|cpu| self.places.preference(*cpu));
@@ -108,7 +108,7 @@ impl Sharing<'_> {
         chosen
     }
 
-    /// `wanted` of some cpus, evenly over the objects of the first level, and in these over those of the next.
+    /// Chooses `wanted` of some cpus, evenly over the objects of the first level, and within these over the next level's objects.
     fn evenly(&self, wanted: usize, cpus: &[u32], levels: &[Level]) -> Vec<u32> {
         let Some((&level, inner)) = levels.split_first().filter(|_| 0 < wanted && wanted < cpus.len()) else {
             return cpus[..wanted].to_vec();

@@ -1,4 +1,4 @@
-//! The class of a set of cpus, or of several: a name that equal ones share, and how many are in it.
+//! Equivalence classes of one or several sets of cpus: a number that equal sets share, and the size of each class.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,34 +6,34 @@ use super::count::Count;
 use super::tree::Tree;
 use crate::CpuSet;
 
-/// Names the classes of sets of cpus of one machine.
+/// Numbers the classes of sets of cpus of one machine.
 #[derive(Debug)]
 pub struct Classifier<'a> {
     tree: &'a Tree,
-    /// Shapes with a choice of cpus in them, numbered as they are met. Two subtrees have the same number where an
-    /// exchange takes the choice in one to that in the other.
+    /// Numbers of shapes with a choice of cpus, in order of appearance. Two subtrees have the same number if an exchange takes the choice
+    /// in one to the choice in the other.
     choices: HashMap<(usize, u64, Vec<usize>), usize>,
 }
 
 impl<'a> Classifier<'a> {
-    /// For the sets of cpus of a machine.
+    /// Creates the classifier of a machine's tree.
     pub fn new(tree: &'a Tree) -> Self {
         Self { tree, choices: HashMap::new() }
     }
 
-    /// The name of a set's class: equal for two sets where a symmetry of the machine takes one to the other, and only then.
+    /// Returns the number of a set's class: equal for two sets exactly if a symmetry of the machine takes one to the other.
     pub fn class(&mut self, cpus: &CpuSet) -> usize {
         self.class_of_all(&[cpus])
     }
 
-    /// The same of several sets, each with a role of its own: a symmetry has to take each of one to the same of the other. There may be 64.
+    /// Returns the class of several sets, each with its own role: a symmetry must map the sets of each role to each other. There may be 64.
     pub fn class_of_all(&mut self, sets: &[&CpuSet]) -> usize {
         let choices = self.walk(sets, |_, _| ());
         choices[self.tree.root()]
     }
 
-    /// One cpu, the lowest, of each sort that there is once a set is chosen: two cpus are of one sort where a symmetry that
-    /// takes the set to itself takes one to the other.
+    /// Returns the lowest cpu of each sort, given a chosen set. Two cpus are of one sort if a symmetry that maps the set to itself takes
+    /// one to the other.
     pub fn sorts(&mut self, cpus: &CpuSet) -> Vec<u32> {
         let choices = self.walk(&[cpus], |_, _| ());
         let mut lowest: BTreeMap<Vec<usize>, u32> = BTreeMap::new();
@@ -44,20 +44,19 @@ impl<'a> Classifier<'a> {
         lowest.into_values().collect()
     }
 
-    /// How many sets are in the class of a set.
+    /// Returns the number of sets in a set's class.
     pub fn size(&mut self, cpus: &CpuSet) -> Count {
         self.size_of_all(&[cpus])
     }
 
-    /// How many choices of several sets are in the class of one.
+    /// Returns the number of choices in the class of several sets.
     pub fn size_of_all(&mut self, sets: &[&CpuSet]) -> Count {
         let mut sizes = Count::ONE;
         self.walk(sets, |shapes, choices| sizes = sizes.times(arrangements(shapes, choices)));
         sizes
     }
 
-    /// Goes up the tree and gives the choice in every branch; `tell` hears the shapes of the children of every branch, and
-    /// the choices in them.
+    /// Walks up the tree and returns the choice in every branch. Calls the closure with the shapes and choices of every branch's children.
     fn walk(&mut self, sets: &[&CpuSet], mut tell: impl FnMut(&[usize], &[usize])) -> Vec<usize> {
         let branches = &self.tree.branches;
         let mut of_branch: Vec<usize> = Vec::with_capacity(branches.len());
@@ -69,7 +68,7 @@ impl<'a> Classifier<'a> {
             }
             let mut sorted = choices;
             sorted.sort_unstable();
-            // In which of the sets its cpu is, a bit each.
+            // One bit for each set that contains the cpu.
             let of_cpu = |cpu| sets.iter().rev().fold(0, |bits, set| bits << 1 | u64::from(set.contains(cpu)));
             let chosen = branch.cpu.map_or(0, of_cpu);
             let next = self.choices.len();
@@ -79,9 +78,10 @@ impl<'a> Classifier<'a> {
     }
 }
 
-/// In how many ways the choices can be dealt to children of the same shapes: for each shape a multinomial coefficient.
+/// Returns the number of ways to assign the choices to children of the same shapes: the product of a multinomial coefficient for each
+/// shape.
 fn arrangements(shapes: &[usize], choices: &[usize]) -> Count {
-    // A choice says its shape, so each choice belongs to one shape.
+    // A choice implies its shape, so each choice belongs to one shape.
     let mut by_shape: BTreeMap<usize, BTreeMap<usize, usize>> = BTreeMap::new();
     for (shape, choice) in shapes.iter().zip(choices) {
         *by_shape.entry(*shape).or_default().entry(*choice).or_default() += 1;

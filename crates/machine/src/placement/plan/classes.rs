@@ -1,21 +1,20 @@
-//! Counts the classes of sets of cpus that no symmetry of a machine exchanges, without listing a single set.
+//! Counts the equivalence classes of sets of cpus under the symmetries of a machine, without enumerating sets.
 //!
-//! Two sets are in one class where a symmetry takes one to the other. The classes of a subtree's sets are counted by a
-//! polynomial: its coefficient of x^k is how many classes of sets of k cpus there are. A usable cpu has 1 + x, any other 1.
-//! Subtrees of different shapes cannot be exchanged, so their polynomials are multiplied. Of m subtrees of one shape with
-//! the polynomial f only how often each class occurs among them matters: these are multisets of m classes, counted by the
-//! coefficient of y^m in the product over j of 1 / (1 - y x^j)^f_j (Pólya's theorem for the symmetric group).
-//! Turning a set into its complement keeps classes, so half of the sizes are enough.
+//! Two sets are in one class if a symmetry takes one to the other. A polynomial counts the classes of a subtree's sets: its coefficient of
+//! x^k is the number of classes of sets of k cpus. A usable cpu has 1 + x, any other 1. Subtrees of different shapes cannot be exchanged,
+//! so their polynomials are multiplied. For m subtrees of one shape with the polynomial f, only the number of times each class occurs among
+//! them matters. These are multisets of m classes. By Pólya's theorem for the symmetric group, the coefficient of y^m in the product over j
+//! of 1 / (1 - y x^j)^f_j counts them. Taking the complement of a set keeps classes, so half of the sizes are enough.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::count::Count;
 use super::tree::Tree;
 
-/// The number of classes of sets of so many cpus, as far as they were counted.
+/// Number of classes by the size of the sets, up to the degree computed.
 type Polynomial = Vec<Count>;
 
-/// How many classes of sets of `size` cpus there are.
+/// Returns the number of classes of sets of `size` cpus.
 pub fn classes_of(tree: &Tree, size: usize) -> Count {
     let usable = tree.usable();
     if size > usable {
@@ -25,14 +24,14 @@ pub fn classes_of(tree: &Tree, size: usize) -> Count {
     polynomial(tree, size).get(size).copied().unwrap_or(Count::ZERO)
 }
 
-/// How many classes of sets of all sizes there are, the empty set left out.
+/// Returns the number of classes of sets of all sizes, without the empty set.
 pub fn all_classes(tree: &Tree) -> Count {
     let usable = tree.usable();
     let half = polynomial(tree, usable / 2);
     (1..=usable).map(|size| half[size.min(usable - size)]).fold(Count::ZERO, Count::plus)
 }
 
-/// The polynomial of the whole machine up to x^degree.
+/// Computes the polynomial of the whole machine up to x^degree.
 fn polynomial(tree: &Tree, degree: usize) -> Polynomial {
     let mut of_shape: HashMap<usize, Polynomial> = HashMap::new();
     for branch in &tree.branches {
@@ -62,7 +61,7 @@ fn multiplied(a: &[Count], b: &[Count], degree: usize) -> Polynomial {
     product
 }
 
-/// Of `number` subtrees with the same polynomial: how many multisets of their classes have so many cpus in all.
+/// Counts the multisets of classes of `number` subtrees with the same polynomial, by total cpus.
 fn multisets(of_one: &[Count], number: usize, degree: usize) -> Polynomial {
     let length = ((of_one.len() - 1) * number).min(degree) + 1;
     // `ways[y][x]`: y of the subtrees have cpus, x in all. A subtree without cpus has one class, so the others are settled.
@@ -75,7 +74,7 @@ fn multisets(of_one: &[Count], number: usize, degree: usize) -> Polynomial {
     (0..length).map(|x| ways.iter().fold(Count::ZERO, |sum, row| sum.plus(row[x]))).collect()
 }
 
-/// The ways when up to all of the subtrees that are left have `size` cpus each, in one of so many classes.
+/// Extends the counts by any number of the remaining subtrees with `size` cpus each, each in one of `classes` classes.
 fn with_size(ways: &[Vec<Count>], size: usize, classes: Count) -> Vec<Vec<Count>> {
     let mut more = ways.to_vec();
     let most = (ways.len() - 1).min((ways[0].len() - 1) / size);
@@ -91,7 +90,7 @@ fn with_size(ways: &[Vec<Count>], size: usize, classes: Count) -> Vec<Vec<Count>
     more
 }
 
-/// In how many ways 0, 1, … `most` things are of so many classes when their order does not matter.
+/// Returns the number of multisets of 0, 1, … `most` elements from `classes` classes.
 fn repetitions(classes: Count, most: usize) -> Vec<Count> {
     let mut ways = vec![Count::ONE];
     for times in 0..most {

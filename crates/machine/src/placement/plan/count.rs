@@ -1,4 +1,4 @@
-//! Exact numbers of subsets and classes, which outgrow any machine word: beyond 128 bits all that is known is "more than".
+//! Exact numbers of subsets and classes, which outgrow any machine word: beyond 128 bits only "more than" is known.
 
 use std::fmt;
 
@@ -6,37 +6,37 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-/// A whole number that is exact up to [`u128::MAX`] (3.4e38), and beyond it known to be more than that.
+/// A whole number that is exact up to [`u128::MAX`] (3.4e38), and beyond that only known to be larger.
 ///
-/// Sums and products are exact or "more than"; they never wrap. In JSON it is a text of decimal digits, `"more than …"`
-/// where it is not exact, since numbers in JSON lose digits above 2^53.
+/// Sums and products are exact or "more than"; they never wrap. In JSON it is a text, since numbers in JSON lose digits above 2^53: decimal
+/// digits, or `"more than …"` if it is not exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Count(Option<u128>);
 
 impl Count {
-    /// None.
+    /// Zero.
     pub const ZERO: Self = Self(Some(0));
     /// One.
     pub const ONE: Self = Self(Some(1));
-    /// More than 128 bits hold.
+    /// More than 128 bits.
     pub const BEYOND: Self = Self(None);
 
-    /// The number itself; nothing where it is more than [`u128::MAX`].
+    /// Returns the number, or `None` if it is more than [`u128::MAX`].
     pub const fn exact(self) -> Option<u128> {
         self.0
     }
 
-    /// Whether it is zero.
+    /// Returns true if it is zero.
     pub fn is_zero(self) -> bool {
         self == Self::ZERO
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.zip(other.0).and_then(|(a, b)| a.checked_add(b)))
     }
 
-    /// The product.
+    /// Returns the product.
     pub fn times(self, other: Self) -> Self {
         if self.is_zero() || other.is_zero() {
             return Self::ZERO;
@@ -44,7 +44,7 @@ impl Count {
         Self(self.0.zip(other.0).and_then(|(a, b)| a.checked_mul(b)))
     }
 
-    /// In how many ways `chosen` things are chosen of `things`.
+    /// Returns the binomial coefficient of `things` and `chosen`.
     pub fn combinations(things: usize, chosen: usize) -> Self {
         if chosen > things {
             return Self::ZERO;
@@ -53,13 +53,13 @@ impl Count {
         (0..chosen).fold(Self::ONE, |ways, done| ways.next_combination((things - chosen + done) as u128, done))
     }
 
-    /// From C(n, k) to C(n + 1, k + 1), which is C(n, k) times n + 1 divided by k + 1: divided first, so that nothing
-    /// overflows which the result does not.
+    /// Computes C(n + 1, k + 1) = C(n, k) · (n + 1) / (k + 1) from C(n, k). It divides first, so that nothing overflows unless the result
+    /// does.
     pub(super) fn next_combination(self, n: u128, k: usize) -> Self {
         let Some(ways) = self.0 else { return Self::BEYOND };
         let (Some(next), divisor) = (n.checked_add(1), k as u128 + 1) else { return Self::BEYOND };
         let common = greatest_common_divisor(ways, divisor);
-        // What is left of the divisor divides n + 1, since the whole quotient is a whole number.
+        // The rest of the divisor divides n + 1, since the quotient is a whole number.
         Self((ways / common).checked_mul(next / (divisor / common)))
     }
 }
@@ -83,7 +83,7 @@ impl PartialOrd for Count {
     }
 }
 
-/// Two numbers beyond 128 bits are taken as equal.
+/// Two numbers beyond 128 bits compare as equal.
 impl Ord for Count {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let key = |count: &Self| (count.0.is_none(), count.0);

@@ -1,40 +1,39 @@
-//! Which NUMA nodes may be exchanged without changing the matrix of their distances.
+//! Exchangeability of NUMA nodes under the matrix of their distances.
 //!
-//! Where distances nest (no node is nearer to one of two neighbours than the farther of its two other distances says: an
-//! ultrametric, as links of packages in groups give), they are a tree, and every symmetry of the matrix is one of that
-//! tree. Other matrices, such as those of rings and meshes, may have symmetries that move several nodes at once; there
-//! only nodes that lie at the same distances from all others count as exchangeable. That is fewer symmetries than there
-//! are, never one too many.
+//! Distances nest if they form an ultrametric: among any three nodes the two largest distances are equal. This is the case for links of
+//! packages in groups. They are then a tree, and every symmetry of the matrix is one of that tree. Other matrices, as of rings and meshes,
+//! may have symmetries that move several nodes at once. There, only nodes at the same distances from all others count as exchangeable. That
+//! finds fewer symmetries than exist, never one too many.
 
 use std::collections::BTreeSet;
 
 use crate::machine::Node;
 
-/// How a matrix of distances is kept.
+/// Constraints from a matrix of distances.
 pub struct Distances {
     /// The class of each node; only nodes of one class may be exchanged.
     pub classes: Vec<usize>,
-    /// What else must be kept.
+    /// Further constraints.
     pub kept: Kept,
 }
 
-/// What a symmetry must keep, apart from the classes of nodes.
+/// Constraints on a symmetry, apart from the classes of nodes.
 pub enum Kept {
-    /// Nothing.
+    /// No further constraint.
     Classes,
-    /// Groups of nodes by index that lie within a distance of each other; they nest.
+    /// Groups of nodes, by index, within a distance of each other; they nest.
     Nested(Vec<(u32, Vec<usize>)>),
 }
 
 impl Distances {
-    /// How the distances between some nodes are kept.
+    /// Returns the constraints from the distances of some nodes.
     pub fn of(nodes: &[Node]) -> Self {
         let matrix: Vec<&[u32]> = nodes.iter().map(|node| node.distances.as_slice()).collect();
         if matrix.iter().all(|row| row.is_empty()) {
             return Self { classes: vec![0; nodes.len()], kept: Kept::Classes };
         }
         if matrix.iter().any(|row| row.len() != matrix.len()) {
-            // Nothing certain is known: no node is like another.
+            // Incomplete distances: no node is like another.
             return Self { classes: (0..nodes.len()).collect(), kept: Kept::Classes };
         }
         match nest(&matrix) {
@@ -44,7 +43,7 @@ impl Distances {
     }
 }
 
-/// Whether the distances are the same in both directions, and of any three the two largest are equal.
+/// Returns true if the distances are symmetric, and among any three nodes the two largest are equal.
 fn nest(matrix: &[&[u32]]) -> bool {
     let nodes = 0..matrix.len();
     let of_three = |a: usize, b: usize, c: usize| matrix[a][c] <= matrix[a][b].max(matrix[b][c]);
@@ -55,12 +54,12 @@ fn nest(matrix: &[&[u32]]) -> bool {
     })
 }
 
-/// Classes by the distance of a node to itself.
+/// Assigns classes by the distance of a node to itself.
 fn by_own(matrix: &[&[u32]]) -> Vec<usize> {
     matrix.iter().enumerate().map(|(index, row)| row[index] as usize).collect()
 }
 
-/// For every distance that occurs, the groups of nodes that lie no farther apart.
+/// Returns, for every distance that occurs, the groups of nodes that lie no farther apart.
 fn groups(matrix: &[&[u32]]) -> Vec<(u32, Vec<usize>)> {
     let nodes = 0..matrix.len();
     let between = |a: usize| nodes.clone().filter(move |b| *b != a).map(move |b| matrix[a][b]);
@@ -75,7 +74,7 @@ fn groups(matrix: &[&[u32]]) -> Vec<(u32, Vec<usize>)> {
     groups.into_iter().collect()
 }
 
-/// Classes of nodes any two of which can be exchanged alone: they are as far from every third node.
+/// Assigns classes so that any two nodes of one class can be exchanged alone: they have equal distances to every third node.
 fn twins(matrix: &[&[u32]]) -> Vec<usize> {
     let are_twins = |a: usize, b: usize| {
         let as_far = |c: usize| matrix[a][c] == matrix[b][c] && matrix[c][a] == matrix[c][b];

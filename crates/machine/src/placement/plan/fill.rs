@@ -1,4 +1,4 @@
-//! Where the classes of a size are so few that all can be tried, finds one of each that no pattern has proposed.
+//! Completes the classes of a size: if there are few enough to try all, finds one of each that no pattern has proposed.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,10 +9,9 @@ use super::reason;
 use super::scene::Scene;
 use crate::{CpuSet, Level};
 
-/// Adds the classes that are missing, where all of them fit beside what is not of this size.
+/// Adds the missing classes if all of them fit beside the proposals of other sizes.
 ///
-/// From any set every other is reached by exchanging one cpu at a time, so from the classes that are known the others are
-/// found by such exchanges.
+/// Every set is reached from any other by exchanging one cpu at a time, so such exchanges lead from the known classes to the others.
 pub fn fill(
     found: &mut Vec<Proposal>,
     size: usize,
@@ -42,10 +41,10 @@ pub fn fill(
     }
 }
 
-/// The sets with one cpu exchanged for another: one of each class.
+/// Returns the sets with one cpu exchanged for another: one of each class.
 fn neighbours(cpus: &CpuSet, classifier: &mut Classifier<'_>) -> Vec<CpuSet> {
     let mut neighbours = Vec::new();
-    // Which cpu of a sort goes, and which comes, changes nothing: a symmetry takes one to the other and leaves the rest.
+    // Any cpu of a sort may go or come: a symmetry takes one to the other and leaves the rest.
     for out in classifier.sorts(cpus).into_iter().filter(|cpu| cpus.contains(*cpu)) {
         let mut rest = cpus.clone();
         rest.remove(out);
@@ -58,7 +57,7 @@ fn neighbours(cpus: &CpuSet, classifier: &mut Classifier<'_>) -> Vec<CpuSet> {
     neighbours
 }
 
-/// What a set is that nobody would have named.
+/// Builds the proposal for a set without a name.
 fn other(cpus: &CpuSet, scene: &Scene<'_>) -> Proposal {
     let machine = scene.machine();
     let mut levels = scene.levels(&scene.usable);

@@ -1,48 +1,48 @@
-//! What a symmetry of a machine must keep: its objects, caches and nodes as labelled sets, and what marks single cpus.
+//! Parts of a machine that a symmetry must keep: objects, caches and nodes as labelled sets, and marks of single cpus.
 
 use super::distances::{Distances, Kept};
 use crate::facts::{CacheKind, CoreType};
 use crate::{CpuSet, Level, Machine};
 
-/// Node memories that differ by less than this share are alike: the kernel keeps some of the first node's for itself.
+/// Relative difference from which node memories are unlike. The kernel reserves some of the first node's memory.
 const MEMORY_LEAP: f64 = 0.20;
 
-/// What a set of cpus is. Two sets are exchangeable only where all their labels are equal.
+/// Label of a set of cpus. Two sets are exchangeable only if all their labels are equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Label {
-    /// An object of a level that has nothing to tell but its level.
+    /// An object with no property but its level.
     Object(Level),
-    /// A last-level cache: which cache level, its size in bytes, whether it is stacked.
+    /// A last-level cache: its cache level, its size in bytes, true if stacked.
     Llc(Option<u8>, Option<u64>, bool),
-    /// A cache: its level, what it holds, its size in bytes.
+    /// A cache: its level, its contents, its size in bytes.
     Cache(u8, CacheKind, Option<u64>),
     /// A NUMA node: the class of its memory, and of its distances.
     Node(Option<usize>, usize),
     /// Nodes no farther apart than this.
     Within(u32),
-    /// What marks a single cpu.
+    /// Mark of a single cpu.
     Cpu(Mark),
-    /// A set that cuts through others, by its index: it is kept as a whole, and exchanged with none.
+    /// A set that cuts through others, by its index: it is kept as a whole and never exchanged.
     Crossing(usize),
 }
 
-/// What marks a cpu, apart from where it lies.
+/// Properties of a cpu, apart from its position.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark {
-    /// Whether a placement may use it.
+    /// True if a placement may use it.
     pub usable: bool,
-    /// Its kind, where the machine has kinds.
+    /// Its kind, if the machine has kinds.
     pub kind: Option<CoreType>,
-    /// Whether the scheduler's tick stops on it.
+    /// True if the scheduler's tick stops on it.
     pub tickless: bool,
-    /// Whether it serves the most interrupts.
+    /// True if it serves the most interrupts.
     pub busiest: bool,
 }
 
-/// A labelled set of points: cpus by their number, and above them one point for each node without cpus.
+/// A labelled set of points: cpus by number, and above them one point for each node without cpus.
 pub type Part = (CpuSet, Label);
 
-/// All parts of a machine.
+/// Returns all parts of a machine.
 pub fn parts(machine: &Machine, usable: &CpuSet, busiest: Option<u32>) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for level in [Level::Package, Level::Die, Level::Cluster, Level::Core] {
@@ -65,7 +65,7 @@ pub fn parts(machine: &Machine, usable: &CpuSet, busiest: Option<u32>) -> Vec<Pa
     parts
 }
 
-/// The nodes, and the sets of nodes that lie near each other.
+/// Returns the nodes, and the sets of nodes that lie near each other.
 fn node_parts(machine: &Machine) -> Vec<Part> {
     let above = machine.online.highest().map_or(0, |highest| highest + 1);
     let point = |index: usize, cpus: &CpuSet| {
@@ -86,7 +86,7 @@ fn node_parts(machine: &Machine) -> Vec<Part> {
     parts
 }
 
-/// Classes of sizes, smallest first, parted where a size leaps; none where it is unknown. Zero is a class of its own.
+/// Assigns sizes to classes, smallest first, with a boundary at each leap; `None` if a size is unknown. Zero is a class of its own.
 fn memory_classes(sizes: &[Option<u64>]) -> Vec<Option<usize>> {
     let mut sorted: Vec<u64> = sizes.iter().flatten().copied().collect();
     sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! Proposes placements that a person would think of, the best name for each first.
+//! Proposals of placements that a person would think of, the best name for each first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,17 +10,17 @@ use super::{parts, reason::Pool};
 use crate::placement::{Name, Pattern};
 use crate::{CpuSet, Level};
 
-/// The names of parts of a machine that differ in more than where they are.
+/// Names of parts of a machine that differ in more than their position.
 const KINDS: [Name; 5] = [Name::Performance, Name::Efficiency, Name::LowPower, Name::Vcache, Name::Frequency];
 
-/// What a proposal is; of two with as many cpus the one that comes first here restricts less.
+/// Sort of a proposal. Among proposals with equally many cpus, an earlier sort restricts less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sort {
     /// The operating system's choice.
     System,
-    /// Without a core.
+    /// All cpus but one core.
     Without,
-    /// Those of a kind, or those that have memory.
+    /// A kind of core, or the cpus with memory.
     Named,
     /// One cpu of each core.
     OnePerCore,
@@ -28,7 +28,7 @@ pub enum Sort {
     Spread(Level),
     /// Spread over the last-level caches of one package.
     SpreadInPackage,
-    /// What no pattern gives.
+    /// A set that no pattern gives.
     Other,
     /// One object of a level.
     Object(Level),
@@ -48,7 +48,7 @@ pub struct Proposal {
     pub reason: String,
 }
 
-/// Everything that is proposed; where two are the same, the one with the better name comes first.
+/// Returns all proposals; among equal ones the better name comes first.
 pub fn proposals(scene: &Scene<'_>, size: Option<usize>) -> Vec<Proposal> {
     let system = Proposal {
         sort: Sort::System,
@@ -68,7 +68,7 @@ pub fn proposals(scene: &Scene<'_>, size: Option<usize>) -> Vec<Proposal> {
         found.extend(single(scene));
         found.extend(objects(scene));
     }
-    // Where nothing can be named, since all is isolated, only the operating system's choice is left.
+    // If all cpus are isolated, no name resolves, and only the operating system's choice is left.
     found.retain(|proposal| !proposal.cpus.is_empty() && proposal.cpus.is_subset(&scene.usable));
     found
 }
@@ -78,7 +78,7 @@ fn proposal(scene: &Scene<'_>, sort: Sort, expression: String, reason: String) -
     Some(Proposal { sort, expression: Some(expression), cpus, reason })
 }
 
-/// Without the first core, and without the one that has the most interrupts; at least two cores are left.
+/// Proposes to leave out the first core, or the core with the most interrupts; at least two cores remain.
 fn without(scene: &Scene<'_>) -> Vec<Proposal> {
     let cores = scene.objects(Level::Core, &scene.usable);
     if cores.len() < 3 {
@@ -94,8 +94,8 @@ fn without(scene: &Scene<'_>) -> Vec<Proposal> {
     wanted.into_iter().filter_map(of_core).collect()
 }
 
-/// Of several packages one of each sort: all of it, and spread over all of its last-level caches. Whoever keeps a program in one
-/// socket has these two ways, whatever the number of its threads.
+/// Proposes one package of each sort: the whole, and spread over its last-level caches. These are the two ways to keep a program in one
+/// socket, with any number of threads.
 fn packages(scene: &Scene<'_>, size: Option<usize>) -> Vec<Proposal> {
     let level = Level::Package;
     let mut packages = scene.objects(level, &scene.usable);
@@ -118,14 +118,14 @@ fn packages(scene: &Scene<'_>, size: Option<usize>) -> Vec<Proposal> {
     one_of_each_sort(scene, level, packages).into_iter().flat_map(both).collect()
 }
 
-/// The named parts of the machine that are not all of it.
+/// Returns the named parts of the machine that are not all of it.
 fn pools(scene: &Scene<'_>, names: &[Name]) -> Vec<(Name, CpuSet)> {
     let pool = |name: &Name| Some((*name, scene.resolve(name.word())?));
     names.iter().filter_map(pool).filter(|(_, cpus)| *cpus != scene.usable).collect()
 }
 
-/// Patterns of so many cpus: of each kind, spread where there is memory, and then of all, since of two expressions that
-/// are the same the one with a name tells more.
+/// Proposes patterns of `size` cpus: of each kind, spread over cpus with memory, then of all. Among equal expressions the one with a name
+/// says more, so it comes first.
 fn of_size(scene: &Scene<'_>, size: usize) -> Vec<Proposal> {
     let named = |names: &[Name]| {
         let pools = pools(scene, names);
@@ -140,8 +140,8 @@ fn of_size(scene: &Scene<'_>, size: usize) -> Vec<Proposal> {
     found
 }
 
-/// Spread over and packed into the levels of a pool. Where several levels give the same cpus, the outermost names what is
-/// spread and the innermost what is packed.
+/// Proposes spreading over and packing into the levels of a pool. If several levels give the same cpus, the outermost level names the
+/// spread and the innermost the pack.
 fn patterns(scene: &Scene<'_>, size: usize, pool: Pool, cpus: &CpuSet) -> Vec<Proposal> {
     if size == cpus.len() {
         let name = pool.and_then(|name| proposal(scene, Sort::Named, name.word().to_owned(), reason::named(name)));
@@ -149,7 +149,7 @@ fn patterns(scene: &Scene<'_>, size: usize, pool: Pool, cpus: &CpuSet) -> Vec<Pr
     }
     let levels = scene.levels(cpus);
     let spread = levels.iter().map(|level| (Pattern::Spread, *level));
-    // Without siblings a core is a cpu, and nothing can be packed into it.
+    // Without siblings a core is a cpu, so nothing can be packed into it.
     let holds_several = |level: &&Level| scene.objects(**level, cpus).len() < cpus.len();
     let pack = levels.iter().rev().filter(holds_several).map(|level| (Pattern::Pack, *level));
     let of_pattern = |(pattern, level): (Pattern, Level)| {
@@ -163,19 +163,19 @@ fn patterns(scene: &Scene<'_>, size: usize, pool: Pool, cpus: &CpuSet) -> Vec<Pr
     if size > cpus.len() { Vec::new() } else { spread.chain(pack).filter_map(of_pattern).collect() }
 }
 
-/// The cpus that are well off for memory: by what it costs where that was measured, otherwise by which nodes have some.
+/// Returns the name of the cpus with good memory: by measured cost if known, otherwise by the nodes that have memory.
 fn memory_name(scene: &Scene<'_>) -> Name {
     if scene.machine().memory_costs.is_empty() { Name::WithMemory } else { Name::CheapMemory }
 }
 
-/// Each kind, and what has memory.
+/// Proposes each kind, and the cpus with memory.
 fn named(scene: &Scene<'_>) -> Vec<Proposal> {
     let pools = pools(scene, &[KINDS.as_slice(), &[memory_name(scene)]].concat());
     let of_name = |(name, _): (Name, CpuSet)| proposal(scene, Sort::Named, name.word().to_owned(), reason::named(name));
     pools.into_iter().filter_map(of_name).collect()
 }
 
-/// What makes sense for any number of threads.
+/// Proposes placements that suit any number of threads.
 fn of_any_size(scene: &Scene<'_>) -> Vec<Proposal> {
     let mut found = named(scene);
     let word = Name::OnePerCore.word().to_owned();
@@ -188,8 +188,8 @@ fn of_any_size(scene: &Scene<'_>) -> Vec<Proposal> {
     found
 }
 
-/// One object of each sort at each level, the innermost level first. Objects on nodes without memory are left out where
-/// others have memory: they are farther from everything.
+/// Proposes one object of each sort at each level, the innermost level first. Objects on nodes without memory are left out if others have
+/// memory: they are farther from everything.
 fn objects(scene: &Scene<'_>) -> Vec<Proposal> {
     let mut found = Vec::new();
     for level in scene.levels(&scene.usable).into_iter().rev() {
@@ -206,7 +206,7 @@ fn objects(scene: &Scene<'_>) -> Vec<Proposal> {
     found
 }
 
-/// One cpu of each sort.
+/// Proposes one cpu of each sort.
 fn single(scene: &Scene<'_>) -> Vec<Proposal> {
     let cpus = scene.usable.iter().map(|cpu| (cpu as usize, CpuSet::of(cpu))).collect();
     let of_sort = |cpu: usize| {
@@ -216,9 +216,9 @@ fn single(scene: &Scene<'_>) -> Vec<Proposal> {
     one_of_each_sort(scene, Level::Cpu, cpus).into_iter().filter_map(of_sort).collect()
 }
 
-/// One of each sort of objects: those that a symmetry exchanges are one sort, whatever interrupts they get. One without
-/// the busiest cpu is preferred; of cores and cpus, one outside the first core, which often gets interrupts, too; then one
-/// of those of which there are most, when the busiest cpu is unlike all others.
+/// Returns one of each sort of objects; objects that a symmetry exchanges are one sort, whatever interrupts they get. An object without the
+/// busiest cpu is preferred. Among cores and cpus, one outside the first core is preferred, which often gets interrupts too. The next
+/// criterion is the most common sort, which matters if the busiest cpu is unlike all others.
 fn one_of_each_sort(scene: &Scene<'_>, level: Level, objects: Vec<(usize, CpuSet)>) -> Vec<usize> {
     let paths = |busiest| Tree::of(parts::parts(scene.machine(), &scene.usable, busiest)).paths();
     let (of_machine, of_survey) = (paths(None), paths(scene.busiest));
@@ -238,7 +238,7 @@ fn one_of_each_sort(scene: &Scene<'_>, level: Level, objects: Vec<(usize, CpuSet
     chosen
 }
 
-/// The paths of an object's cpus through the tree, in order: equal where a symmetry takes one object to the other.
+/// Paths of an object's cpus through the tree, sorted: equal if a symmetry takes one object to the other.
 type Paths = Vec<Vec<usize>>;
 
 fn paths_of(cpus: &CpuSet, paths: &BTreeMap<u32, Vec<usize>>) -> Paths {

@@ -1,16 +1,16 @@
-//! Why a placement is worth trying, in one sentence.
+//! Reasons why a placement is worth trying, in one sentence each.
 
 use crate::Level;
 use crate::facts::CoreType;
 use crate::placement::{Name, Pattern};
 
-/// Of the operating system's choice.
+/// Reason for the operating system's choice.
 pub const SYSTEM: &str = "The OS default: everything else must beat it.";
 
-/// The name of the cpus that a pattern chooses among; absent for all.
+/// Name of the cpus that a pattern chooses among; `None` for all.
 pub type Pool = Option<Name>;
 
-/// Of all but one core; `busiest` is its cpu with the most interrupts, where a survey found that.
+/// Explains all but one core; `busiest` is that core's cpu with the most interrupts, if a survey found it.
 pub fn without(busiest: Option<u32>) -> String {
     match busiest {
         Some(cpu) => format!("Without the core of cpu {cpu}, which gets the most interrupts."),
@@ -18,7 +18,7 @@ pub fn without(busiest: Option<u32>) -> String {
     }
 }
 
-/// Of a name.
+/// Explains a name.
 pub fn named(name: Name) -> String {
     match name {
         Name::Performance => "Only the performance cores.",
@@ -34,7 +34,7 @@ pub fn named(name: Name) -> String {
     .to_owned()
 }
 
-/// Of a pattern that touches so many objects of its level.
+/// Explains a pattern that touches `touched` objects of its level.
 pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool: Pool) -> String {
     let objects = counted(touched, level);
     let each = if touched == size { "one cpu in each of" } else { "evenly over" };
@@ -59,18 +59,18 @@ pub fn pattern(pattern: Pattern, level: Level, touched: usize, size: usize, pool
     format!("{what}{among}.")
 }
 
-/// Of so many cpus over the last-level caches of one package.
+/// Explains a spread of `number` cpus over the last-level caches of one package.
 pub fn in_package(caches: usize, number: usize) -> String {
     let each = if number <= caches { "one cpu in each of" } else { "evenly over" };
     format!("Far apart in one package: {each} {}.", counted(caches.min(number), Level::Llc))
 }
 
-/// Of one cpu in each object of a level.
+/// Explains one cpu in each object of a level.
 pub fn one_of_each(level: Level) -> String {
     format!("One cpu in each {}, which it shares with no other.", word(level))
 }
 
-/// Of one object; `sort` is what tells its cpus from others of the machine.
+/// Explains one object; `sort` is the text of [`sort`].
 pub fn object(level: Level, sort: &str) -> String {
     let why = match level {
         Level::Drawer => "nothing crosses to another drawer",
@@ -86,12 +86,12 @@ pub fn object(level: Level, sort: &str) -> String {
     format!("One {}{sort}: {why}.", word(level))
 }
 
-/// Of one cpu.
+/// Explains one cpu.
 pub fn single(sort: &str) -> String {
     format!("One cpu{sort}: no migration, and no talk across cores.")
 }
 
-/// What tells some cpus from others, in parentheses: their kind, stacked cache, and that they lack memory.
+/// Describes in parentheses how some cpus differ from others: kind, stacked cache, lack of memory.
 pub fn sort(kind: Option<CoreType>, stacked: Option<bool>, bare: bool) -> String {
     let stacked = stacked.map(|stacked| if stacked { "stacked cache" } else { "no stacked cache" });
     let words = [kind.map(CoreType::word), stacked, bare.then_some("no memory on its node")];
@@ -99,8 +99,9 @@ pub fn sort(kind: Option<CoreType>, stacked: Option<bool>, bare: bool) -> String
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-/// Of cpus that no pattern gives: how many objects of each level they are in, innermost first; how many of them each
-/// object of the innermost level but the core has, most first; how many are on nodes without memory while others are not.
+/// Explains cpus that no pattern gives. `touched` has the number of objects they touch at each level, innermost first. `shares` has their
+/// number in each object of the innermost level but the core, largest first. `bare` is the number of cpus on nodes without memory, if
+/// others have memory.
 pub fn other(touched: &[(Level, usize)], shares: &[usize], kinds: &[(CoreType, usize)], bare: usize) -> String {
     let places: Vec<String> = touched.iter().map(|(level, number)| counted(*number, *level)).collect();
     let mut text = format!("Also different: {}", places.join(" in "));

@@ -1,6 +1,6 @@
-//! Which placements of several roles, as a server and its load, are worth trying on a machine.
+//! Plans placements of several roles, such as a server and its load, on a machine.
 //!
-//! Two that a symmetry of the machine makes of one another are one, and how many there are in each class is counted exactly.
+//! Placements that a symmetry of the machine maps to each other count as one, and the size of each class is exact.
 
 use serde::Serialize;
 
@@ -13,32 +13,32 @@ use crate::placement::Name;
 use crate::placement::resolve::Context;
 use crate::{CpuSet, Level, Machine};
 
-/// What a message between two cpus costs, in nanoseconds, where that is known.
+/// Cost of a message between two cpus, in nanoseconds, if known.
 pub type Costs<'a> = &'a dyn Fn(u32, u32) -> Option<f64>;
 
-/// No more roles are planned for.
+/// Maximum roles that can be planned for.
 pub const MOST_ROLES: usize = 64;
 
 /// A placement of several roles that is worth trying.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoleCandidate {
-    /// Each role's expression and its cpus, in the order of the roles.
+    /// Expression and cpus of each role, in the order of the roles.
     pub places: Vec<(String, CpuSet)>,
-    /// Why it is worth trying, one sentence.
+    /// Reason why it is worth trying, one sentence.
     pub reason: String,
-    /// How many choices of as many cpus for each role are in its class, itself among them.
+    /// Number of choices in its class with the same number of cpus for each role, including itself.
     pub stands_for: Count,
-    /// How many choices of as many cpus for each role there are.
+    /// Number of all choices with the same number of cpus for each role.
     pub of: Count,
-    /// What a message between the first role and the last costs in the mean, in nanoseconds; absent without a map of links.
+    /// Mean cost of a message between the first role and the last, in nanoseconds; absent without a map of links.
     pub link_ns: Option<f64>,
 }
 
-/// The placements of some roles (two at least; the last is the load) that are worth trying, at most `most`: those that talk at the lowest cost
-/// first, where the costs are known.
+/// Plans at most `most` placements of some roles (two at least; the last is the load), those with the cheapest messages first, if costs are
+/// known.
 ///
-/// `reachable` and `busiest` are as for [`super::plan`]; `costs` are those of the latest map of links.
+/// `reachable` and `busiest` are as for [`super::plan`]; `costs` come from the latest map of links.
 pub fn plan_roles(
     machine: &Machine,
     reachable: &CpuSet,
@@ -74,19 +74,19 @@ pub fn plan_roles(
             places,
         });
     }
-    // What is not known stays where it was proposed, behind what is.
+    // Candidates of unknown cost keep their order, behind the others.
     found.sort_by(|a, b| a.link_ns.unwrap_or(f64::INFINITY).total_cmp(&b.link_ns.unwrap_or(f64::INFINITY)));
     found.truncate(most);
     found
 }
 
-/// Whether all roles have usable cpus, and one of them not all.
+/// Returns true if all roles have usable cpus, and at least one role does not have all of them.
 fn is_choice(places: &[(String, CpuSet)], usable: &CpuSet) -> bool {
     places.iter().all(|(_, cpus)| !cpus.is_empty() && cpus.is_subset(usable))
         && places.iter().any(|(_, cpus)| cpus != usable)
 }
 
-/// The mean cost between cpus of one role and of another; of a cpu with itself there is none.
+/// Returns the mean cost between cpus of two roles; a cpu with itself does not count.
 fn link_ns(costs: Costs<'_>, one: &CpuSet, other: &CpuSet) -> Option<f64> {
     let of_pair = |a: u32, b: u32| (a != b).then(|| costs(a, b)).flatten().filter(|cost| cost.is_finite());
     let known: Vec<f64> = one.iter().flat_map(|a| other.iter().filter_map(move |b| of_pair(a, b))).collect();
@@ -94,18 +94,18 @@ fn link_ns(costs: Costs<'_>, one: &CpuSet, other: &CpuSet) -> Option<f64> {
 }
 
 struct Proposal {
-    /// One for each role.
+    /// One per role.
     expressions: Vec<String>,
     reason: String,
 }
 
-/// What a person would try, the closest first.
+/// Proposes placements that a person would try, the closest first.
 fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
-    // Of machines with several kinds of core those that most programs gain from.
+    // On machines with several kinds of core, the performance cores.
     let pool = scene.resolve(Name::Performance.word()).unwrap_or_else(|| scene.usable.clone());
     let all =
         |text: &str, reason: &str| Proposal { expressions: vec![text.to_owned(); roles], reason: reason.to_owned() };
-    // All services in one place, and the load in another.
+    // All services in one place, the load in another.
     let two = |services: &str, load: String, reason: String| {
         let mut expressions = vec![services.to_owned(); roles - 1];
         expressions.push(load);
@@ -168,7 +168,7 @@ fn proposals(scene: &Scene<'_>, roles: usize) -> Vec<Proposal> {
     found
 }
 
-/// The objects of a level that have cpus of a pool; those that hold the first core come last, as it often has the most interrupts.
+/// Returns the objects of a level that have cpus of a pool. Objects with the first core come last, as it often has the most interrupts.
 fn objects(scene: &Scene<'_>, level: Level, pool: &CpuSet) -> Vec<(usize, CpuSet)> {
     let mut objects = scene.objects(level, pool);
     if let Some((_, first)) = scene.first_core() {

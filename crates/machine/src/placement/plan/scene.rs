@@ -1,52 +1,52 @@
-//! A machine as the planner looks at it: its usable cpus, and the levels at which they can be told apart.
+//! A machine as the planner sees it: its usable cpus, and the levels that distinguish them.
 
 use super::reason;
 use crate::placement::parse;
 use crate::placement::resolve::Context;
 use crate::{CpuSet, Level, Machine};
 
-/// Of levels with the same objects the first of these is named.
+/// Order of preference among levels with the same objects.
 const NAMED_FIRST: [Level; 6] = [Level::Package, Level::Node, Level::Llc, Level::Core, Level::Cluster, Level::Die];
 
-/// What is planned for.
+/// Input of the planner.
 pub struct Scene<'a> {
     context: Context<'a>,
-    /// The cpus that a placement may use.
+    /// Cpus that a placement may use.
     pub usable: CpuSet,
-    /// The cpu with the most interrupts, where that is known.
+    /// The cpu with the most interrupts, if known.
     pub busiest: Option<u32>,
 }
 
 impl<'a> Scene<'a> {
-    /// The usable cpus of a machine.
+    /// Creates the scene of a machine's usable cpus.
     pub fn new(context: Context<'a>, usable: CpuSet, busiest: Option<u32>) -> Self {
         Self { context, usable, busiest }
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> &'a Machine {
         self.context.machine
     }
 
-    /// The cpus of an expression, where it has any here.
+    /// Resolves an expression; `None` if it has no cpus here.
     pub fn resolve(&self, expression: &str) -> Option<CpuSet> {
         Some(parse(expression).ok()?.resolve(&self.context).ok()?.cpus)
     }
 
-    /// The objects of a level that have cpus of a pool, with their index and these cpus.
+    /// Returns the objects of a level that have cpus of a pool, with their index and these cpus.
     pub fn objects(&self, level: Level, pool: &CpuSet) -> Vec<(usize, CpuSet)> {
         let objects = self.machine().objects(level).into_iter().map(|cpus| cpus.intersection(pool));
         objects.enumerate().filter(|(_, cpus)| !cpus.is_empty()).collect()
     }
 
-    /// The levels at which a pool has several objects, each set of objects once, outermost first; and the core.
+    /// Returns the levels at which a pool has several objects, outermost first, and always the core. Levels with equal objects appear once.
     pub fn levels(&self, pool: &CpuSet) -> Vec<Level> {
         let mut kept: Vec<(Level, Vec<CpuSet>)> = Vec::new();
         for level in NAMED_FIRST {
             let objects: Vec<CpuSet> = self.objects(level, pool).into_iter().map(|(_, cpus)| cpus).collect();
             let differs = objects.len() > 1 && kept.iter().all(|(_, known)| *known != objects);
             if differs || level == Level::Core {
-                // The core is named whatever is equal to it: patterns treat it unlike others.
+                // The core is kept even if another level equals it: patterns treat it specially.
                 kept.retain(|(_, known)| level != Level::Core || *known != objects);
                 kept.push((level, objects));
             }
@@ -56,13 +56,13 @@ impl<'a> Scene<'a> {
         levels
     }
 
-    /// The first core with a usable cpu, and its cpus.
+    /// Returns the first core with a usable cpu, and its cpus.
     pub fn first_core(&self) -> Option<(usize, CpuSet)> {
         self.objects(Level::Core, &self.usable).into_iter().next()
     }
 
-    /// Whether a set has cpus only on nodes without memory, while others have memory; or, where that was measured, only cpus whose memory
-    /// costs more.
+    /// Returns true if a set has only cpus on nodes without memory while other usable cpus have memory. If costs were measured, only cheap
+    /// memory counts.
     pub fn lacks_memory(&self, cpus: &CpuSet) -> bool {
         if let Some(cheap) = self.machine().cheap_memory() {
             return cpus.is_disjoint(&cheap) && !self.usable.is_disjoint(&cheap);
@@ -73,7 +73,7 @@ impl<'a> Scene<'a> {
         cpus.is_subset(&without) && !self.usable.is_subset(&without)
     }
 
-    /// What tells some cpus from others of the machine, in words; nothing where they are of several sorts.
+    /// Describes how some cpus differ from others of the machine; empty if they are of several sorts.
     pub fn sort_of(&self, cpus: &CpuSet) -> String {
         let machine = self.machine();
         let kind = machine.kinds.iter().find(|kind| cpus.is_subset(&kind.cpus)).map(|kind| kind.core_type);

@@ -1,13 +1,16 @@
-//! Keeps the proposals that differ most, and puts them in order from the least to the most restrictive.
+//! Selects the proposals that differ most, in order from the least to the most restrictive.
 
 use super::propose::{Proposal, Sort};
 use super::scene::Scene;
 use crate::facts::CoreType;
 use crate::{CpuSet, Level};
 
-/// At most so many of the proposals: the operating system's choice and those without a core, then those of one package, which
-/// people on several sockets try first, and again and again the one whose least difference from those kept is largest, the earlier of equals. Two differ by the sum over all levels, over
-/// the kinds of core, stacked cache and memory, of how much more of it one has: shares of objects touched, and of cpus.
+/// Selects at most `most` proposals. The operating system's choice and the proposals without a core come first, then the placements in one
+/// package, which users of several sockets try first. After that it repeatedly adds the proposal with the largest minimum difference from
+/// the selected ones, the earlier of equals.
+///
+/// The difference is the sum of differences in shares: objects touched at each level, and cpus on each kind of core, stacked cache and
+/// memory.
 pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<Proposal> {
     found
         .sort_by_key(|proposal| (proposal.sort > Sort::Without, std::cmp::Reverse(proposal.cpus.len()), proposal.sort));
@@ -20,7 +23,7 @@ pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<P
     while kept.len() < most.min(found.len()) {
         let least = |index: usize| kept.iter().map(|other| difference(index, *other)).fold(f64::INFINITY, f64::min);
         let left = (0..found.len()).filter(|index| !kept.contains(index)).map(|index| (least(index), index));
-        // The last of equal maxima is taken, so the order is turned round.
+        // `max_by` returns the last of equal maxima, so the order is reversed.
         let Some((_, farthest)) = left.rev().max_by(|(a, _), (b, _)| a.total_cmp(b)) else { break };
         kept.push(farthest);
     }
@@ -29,7 +32,7 @@ pub fn select(mut found: Vec<Proposal>, most: usize, scene: &Scene<'_>) -> Vec<P
     found
 }
 
-/// How much of each level, of each kind of core, of stacked cache and of memory some cpus have.
+/// Returns the shares of some cpus in each level, each kind of core, stacked cache and memory.
 fn shape(cpus: &CpuSet, scene: &Scene<'_>) -> Vec<f64> {
     let machine = scene.machine();
     let mut shape: Vec<f64> = Vec::new();

@@ -1,39 +1,39 @@
-//! The machine's labelled tree: sets of cpus in sets of cpus, with equal subtrees told as such.
+//! The machine's labelled tree: nested sets of cpus, with equal subtrees identified by shape.
 //!
-//! A symmetry of the machine is a permutation of its cpus that takes every part to a part with the same label. Where the
-//! parts nest these are exactly the exchanges of equal subtrees. A part that cuts through others (a node over two
-//! packages, say) is no subtree: it is kept as a whole, with every symmetry that would move it left out.
+//! A symmetry of the machine is a permutation of its cpus that takes every part to a part with the same label. For nested parts these are
+//! exactly the exchanges of equal subtrees. A part that cuts through others (a node over two packages, say) is no subtree. It is kept as a
+//! whole, and every symmetry that would move it is left out.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::parts::{Label, Part};
 use crate::CpuSet;
 
-/// A set of the tree.
+/// A set in the tree.
 #[derive(Debug)]
 pub struct Branch {
-    /// The sets in it, by index.
+    /// Indices of the sets inside.
     pub children: Vec<usize>,
-    /// Its cpu, where it is one that a placement may use.
+    /// Its cpu, if it is a single usable cpu.
     pub cpu: Option<u32>,
-    /// Which subtrees it equals: those of the same shape.
+    /// Number of its shape; equal subtrees have the same.
     pub shape: usize,
     parent: usize,
     labels: Vec<Label>,
 }
 
-/// The tree, children before what holds them; the last branch is the whole machine.
+/// The tree, children before parents; the last branch is the whole machine.
 #[derive(Debug)]
 pub struct Tree {
     pub branches: Vec<Branch>,
 }
 
 impl Tree {
-    /// The tree of some parts.
+    /// Builds the tree of some parts.
     pub fn of(parts: Vec<Part>) -> Self {
         let sets = nested(parts);
         let parents = parents(&sets);
-        // Larger sets come first, and what is in a set after it: turned round, children come first.
+        // Larger sets come first, and inner sets after outer ones: in reverse order, children come first.
         let turned = |index: usize| sets.len() - 1 - index;
         let branch = |labels: &[Label], cpu| Branch {
             children: Vec::new(),
@@ -59,7 +59,7 @@ impl Tree {
         tree
     }
 
-    /// Equal labels over equal children are equal shapes.
+    /// Numbers the shapes: equal labels over equal children are equal shapes.
     fn find_shapes(&mut self) {
         let mut shapes: HashMap<(Vec<Label>, Vec<usize>), usize> = HashMap::new();
         for index in 0..self.branches.len() {
@@ -72,37 +72,37 @@ impl Tree {
         }
     }
 
-    /// The whole machine.
+    /// Returns the index of the whole machine.
     pub fn root(&self) -> usize {
         self.branches.len() - 1
     }
 
-    /// Each usable cpu, with the branches that hold it from its own up to the whole machine.
+    /// Returns each usable cpu with the branches that hold it, from its own up to the whole machine.
     pub fn holders(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = usize> + '_)> + '_ {
         let up = |index: &usize| (*index != self.root()).then(|| self.branches[*index].parent);
         let leaves = self.branches.iter().enumerate();
         leaves.filter_map(move |(leaf, branch)| Some((branch.cpu?, std::iter::successors(Some(leaf), up))))
     }
 
-    /// The shapes of what holds each usable cpu, from the cpu itself up to the whole machine. A symmetry takes one cpu to
-    /// another where these are equal, and only then.
+    /// Returns for each usable cpu the shapes of its branches, from its own up to the whole machine. A symmetry takes one cpu to another
+    /// exactly if these are equal.
     pub fn paths(&self) -> BTreeMap<u32, Vec<usize>> {
         let shapes =
             |holders: &mut dyn Iterator<Item = usize>| holders.map(|branch| self.branches[branch].shape).collect();
         self.holders().map(|(cpu, mut holders)| (cpu, shapes(&mut holders))).collect()
     }
 
-    /// How many cpus a placement may use.
+    /// Returns the number of cpus that a placement may use.
     pub fn usable(&self) -> usize {
         self.branches.iter().filter(|branch| branch.cpu.is_some()).count()
     }
 }
 
-/// The different sets that nest, the largest first, with their sorted labels; of those that do not nest each point is told.
+/// Returns the different sets that nest, the largest first, with their sorted labels. Sets that do not nest become labels of their points.
 fn nested(parts: Vec<Part>) -> Vec<(CpuSet, Vec<Label>)> {
     let mut by_set: BTreeMap<CpuSet, Vec<Label>> = BTreeMap::new();
     for (points, label) in parts {
-        // Every point is a set, too, so that it can be told what cuts through.
+        // Every point is a set too, so that it can carry the labels of crossing sets.
         points.iter().for_each(|point| _ = by_set.entry(CpuSet::of(point)).or_default());
         by_set.entry(points).or_default().push(label);
     }
@@ -124,13 +124,13 @@ fn nested(parts: Vec<Part>) -> Vec<(CpuSet, Vec<Label>)> {
     sets
 }
 
-/// For each of some nested sets, the largest first, the smallest that holds it.
+/// Returns for each nested set, the largest first, the smallest set that holds it.
 fn parents(sets: &[(CpuSet, Vec<Label>)]) -> Vec<Option<usize>> {
     let mut inside = Inside::default();
     sets.iter().map(|(points, _)| inside.enter(points).flatten()).collect()
 }
 
-/// The smallest set that holds each point, while sets come in, the largest first.
+/// The smallest set that holds each point; sets are entered from the largest.
 #[derive(Default)]
 struct Inside {
     of: Vec<Option<usize>>,
@@ -138,13 +138,13 @@ struct Inside {
 }
 
 impl Inside {
-    /// Takes a set in, and says in which it lies; nothing where it cuts through one that came before.
+    /// Enters a set and returns the set that holds it; `None` if it cuts through an earlier one.
     fn enter(&mut self, points: &CpuSet) -> Option<Option<usize>> {
         let needed = points.highest().map_or(0, |highest| highest as usize + 1);
         if self.of.len() < needed {
             self.of.resize(needed, None);
         }
-        // Those before are no smaller: it lies in each of them, or beside it, where all its points lie in the same.
+        // Earlier sets are no smaller: it nests if all its points lie in the same one, or in none.
         let holder = self.of[points.lowest()? as usize];
         if points.iter().any(|point| self.of[point as usize] != holder) {
             return None;

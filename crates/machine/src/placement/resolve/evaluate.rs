@@ -1,4 +1,4 @@
-//! Walks an expression and keeps, for every part, its cpus in order and which of them were named by number.
+//! Evaluator of expressions. For each part it keeps the cpus in order, and the subset named by number.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,40 +18,40 @@ use crate::{CpuSet, Level, Machine};
 type Result<T> = std::result::Result<T, PlacementError>;
 
 impl Expression {
-    /// The cpus of the expression on a machine.
+    /// Resolves the expression on a machine.
     ///
     /// # Errors
-    /// [`PlacementError`] where the machine does not have what the expression names, and where no cpu is left.
+    /// [`PlacementError`] if the machine lacks something that the expression names, or if no cpu is left.
     pub fn resolve(&self, context: &Context<'_>) -> Result<Resolution> {
         let mut evaluator = Evaluator::new(context);
         evaluator.resolution(&self.term).map_err(|error| error.about(&self.text))
     }
 }
 
-/// The cpus of a part of an expression, before anyone is left out.
+/// Cpus of a part of an expression, before exclusions.
 struct Value {
     cpus: CpuSet,
-    /// In the order in which threads would take them.
+    /// The cpus in the order in which threads take them.
     order: Vec<u32>,
-    /// Those named by number, by mask, or as `isolated`.
+    /// The cpus named by number, by mask, or as `isolated`.
     named: CpuSet,
-    /// The objects that it is made of, where it is made of objects.
+    /// The objects it consists of, if it consists of objects.
     objects: Option<Vec<CpuSet>>,
 }
 
 impl Value {
-    /// Cpus that a word stands for.
+    /// Builds the value of a word.
     fn of_words(cpus: CpuSet, places: &Places) -> Self {
         let order = cores_first(cpus.iter(), places);
         Self { cpus, order, named: CpuSet::new(), objects: None }
     }
 
-    /// Cpus in an order of their own that no number stands for.
+    /// Builds the value of an ordered list that was not typed as numbers.
     fn ordered(order: Vec<u32>) -> Self {
         Self { cpus: order.iter().copied().collect(), order, named: CpuSet::new(), objects: None }
     }
 
-    /// Cpus that a number or a mask stands for.
+    /// Builds the value of a number or a mask.
     fn named(order: Vec<u32>) -> Self {
         let cpus: CpuSet = order.iter().copied().collect();
         Self { named: cpus.clone(), cpus, order, objects: None }
@@ -77,13 +77,13 @@ impl Value {
 pub struct Evaluator<'a> {
     context: &'a Context<'a>,
     places: Places,
-    /// Cpus that a pattern or `one-per-core` passed over.
+    /// Cpus skipped by a pattern or `one-per-core`.
     passed_over: CpuSet,
-    /// The cpus that take part where nobody is named, once they were asked for.
+    /// Cpus that take part without being named, once computed.
     usable_all: Option<Vec<u32>>,
-    /// The last term that left nothing of what stood before it, and why.
+    /// The last term that emptied the part before it, and why.
     emptied: Option<(Range<usize>, String)>,
-    /// What to keep in mind.
+    /// Notes for the user.
     notes: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The whole expression.
+    /// Resolves the whole expression.
     pub fn resolution(&mut self, term: &Term) -> Result<Resolution> {
         let value = self.value(term)?;
         let order: Vec<u32> = self.usable(&value);
@@ -112,7 +112,7 @@ impl<'a> Evaluator<'a> {
         Ok(Resolution { cpus, order, left_out, notes: std::mem::take(&mut self.notes) })
     }
 
-    /// The cpus of a value that take part, in their order.
+    /// Returns the cpus of a value that take part, in their order.
     fn usable(&self, value: &Value) -> Vec<u32> {
         let takes_part = |cpu: &u32| self.context.reason_among(*cpu, &value.named).is_none();
         value.order.iter().copied().filter(takes_part).collect()
@@ -186,7 +186,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The usable cpus that are chosen from.
+    /// Returns the usable cpus to choose from.
     fn pool(&mut self, among: Option<&Term>) -> Result<Vec<u32>> {
         let Some(among) = among else { return Ok(self.usable_all()) };
         let value = self.value(among)?;
@@ -194,7 +194,7 @@ impl<'a> Evaluator<'a> {
         Ok(self.usable(&value))
     }
 
-    /// The cpus of a pool that are worth most now.
+    /// Chooses the cpus of a pool that are worth most now.
     fn best(&mut self, count: usize, pool: &[u32], term: &Term) -> Result<Value> {
         let error = |what: String| PlacementError::new(term.at.clone(), what);
         let Some(worth) = self.context.worth else {
@@ -206,7 +206,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::ordered(chosen))
     }
 
-    /// The cpus near a device; why these, and what speaks against it, is to be kept in mind.
+    /// Returns the cpus near a device; notes the reason and any doubt.
     fn near(&mut self, name: &str, term: &Term) -> Result<Value> {
         let device = device::find(self.machine(), name).map_err(|error| {
             PlacementError::new(term.at.clone(), format!("{term}: {}", error.what)).hint(error.hint)
@@ -220,7 +220,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::of_words(near.cpus, &self.places))
     }
 
-    /// Says which cpus a pattern takes last, because they are in no object of its level.
+    /// Notes the cpus that a pattern takes last because they are in no object of its level.
     fn note_outside(&mut self, pool: &[u32], level: Level, term: &Term) {
         let outside: CpuSet = pool.iter().copied().filter(|cpu| !self.places.is_in_one(*cpu, level)).collect();
         if !outside.is_empty() {
@@ -245,7 +245,7 @@ impl<'a> Evaluator<'a> {
         Ok(value)
     }
 
-    /// Every cpu that the machine has, online or not.
+    /// Returns every cpu of the machine, online or not.
     fn known(&self) -> CpuSet {
         self.machine().present.union(&self.machine().online)
     }
@@ -254,7 +254,7 @@ impl<'a> Evaluator<'a> {
         self.context.machine
     }
 
-    /// The cpus that take part where nobody is named, one of each core before their siblings; the others are passed over.
+    /// Returns the cpus that take part without being named, one of each core before its siblings.
     fn usable_all(&mut self) -> Vec<u32> {
         if let Some(usable) = &self.usable_all {
             return usable.clone();
@@ -276,7 +276,7 @@ impl<'a> Evaluator<'a> {
         }
         let what = format!("{}: this machine has cpus {}", counted(&unknown), self.known());
         let error = PlacementError::new(term.at.clone(), what);
-        // 55 for 0x55 is what users of taskset type.
+        // Users of taskset type 55 for 0x55.
         let mask = match &term.node {
             Node::List(cpus) if cpus.len() == 1 => CpuSet::parse_mask(&cpus[0].to_string()).ok(),
             _ => None,
@@ -298,7 +298,7 @@ impl<'a> Evaluator<'a> {
         self.of_objects(chosen.into_iter().map(|index| objects[index].clone()).collect(), term)
     }
 
-    /// Whether groups are known, where they are asked for.
+    /// Checks that groups are known if the level is `group`.
     fn has_groups(&self, level: Level, term: &Term) -> Result<()> {
         if level != Level::Group || !self.machine().groups.is_empty() {
             return Ok(());
@@ -316,13 +316,13 @@ impl<'a> Evaluator<'a> {
             return Err(PlacementError::new(term.at.clone(), what));
         }
         let order = cores_first(objects.iter().flat_map(CpuSet::iter), &self.places);
-        // A cpu may lie in two of the objects where their levels overlap.
+        // Objects may share a cpu if their levels overlap.
         let mut seen = CpuSet::new();
         let order = order.into_iter().filter(|cpu| seen.insert(*cpu)).collect();
         Ok(Value { cpus, order, named: CpuSet::new(), objects: Some(objects) })
     }
 
-    /// The objects of a level in each object of a term; in what is no object, among its usable cpus.
+    /// Returns the objects of a level in each object of a term. For a term without objects, it searches its usable cpus.
     fn objects_in(&mut self, of: &Term, level: Level, indices: &Indices, term: &Term) -> Result<Value> {
         self.has_groups(level, term)?;
         let value = self.value(of)?;
@@ -426,7 +426,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// "llc:0" or "llc:0-3".
+/// Formats a range of objects: "llc:0" or "llc:0-3".
 fn range(level: Level, last: usize) -> String {
     if last == 0 { format!("{level}:0 only") } else { format!("{level}:0-{last}") }
 }

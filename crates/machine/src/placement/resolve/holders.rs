@@ -1,11 +1,11 @@
-//! The objects of a level by the cpus that they hold, so that those inside another object are found without a search.
+//! Index of a level's objects by cpu, so that the objects inside another are found without a search.
 
 use crate::CpuSet;
 
 /// The objects of a level.
 pub struct Holders {
     objects: Vec<CpuSet>,
-    /// For each cpu the indexes of the objects that hold it; several where objects overlap.
+    /// Indices of the objects that hold each cpu; several if objects overlap.
     of: Vec<Vec<usize>>,
 }
 
@@ -19,7 +19,7 @@ impl Holders {
         Self { objects, of }
     }
 
-    /// What each object has of some cpus, in the order of the objects; those that have none of them are left out.
+    /// Returns each object's intersection with some cpus, in the order of the objects, without empty ones.
     pub fn inside(&self, cpus: &CpuSet) -> Vec<CpuSet> {
         let holders = cpus.iter().filter_map(|cpu| self.of.get(cpu as usize));
         let mut holders: Vec<usize> = holders.flatten().copied().collect();

@@ -1,4 +1,4 @@
-//! What the Fourier transform is checked against.
+//! Checks of the Fourier transform.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,10 +10,10 @@ use super::super::planes::{Member, Planes};
 use super::{is_near, samples, wrong};
 use crate::Error;
 
-/// Grey values that an image may be away after transforms in 32 bits there and back.
+/// Largest error in grey values after a transform in 32 bits and its inverse.
 pub const TOLERANCE: f64 = 0.02;
 
-/// By a convolution with a Gaussian's density in the domain of places, where the image goes on at its other side.
+/// Checks the low-pass by a convolution with a Gaussian's density in the spatial domain, with a periodic image.
 pub fn low_pass(picture: &Picture, filtered: &[f32]) -> Result<(), Error> {
     let (width, height) = (picture.width as isize, picture.height as isize);
     let radius = (6.0 * LOW_PASS_SIGMA) as isize;
@@ -34,14 +34,14 @@ pub fn low_pass(picture: &Picture, filtered: &[f32]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is known of the image's spectrum: the sum of its squares.
+/// Property of the image's spectrum: the sum of its squares.
 #[derive(Debug, Default)]
 pub struct Spectrum {
     squares: Mutex<f64>,
 }
 
 impl Spectrum {
-    /// Transforms the image there and back, untimed, and adds up the squares on the way.
+    /// Transforms the image and back, untimed, and sums the squares on the way.
     ///
     /// # Errors
     /// [`Error::Stopped`].
@@ -54,7 +54,7 @@ impl Spectrum {
         Ok(())
     }
 
-    /// Compares the squares with the image's, by Parseval's theorem, and what came back with the image.
+    /// Compares the squares with the image's, by Parseval's theorem, and the inverse transform with the image.
     ///
     /// # Errors
     /// [`Error::Wrong`].

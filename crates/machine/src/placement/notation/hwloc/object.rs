@@ -1,4 +1,4 @@
-//! Objects that hwloc's locations name, such as `core:2-3` and `L3:all`, in the order of its logical indexes.
+//! Objects in hwloc's locations, such as `core:2-3` and `L3:all`, in the order of its logical indices.
 
 use std::collections::HashSet;
 
@@ -8,26 +8,26 @@ use crate::placement::notation::text::{Fault, Piece};
 use crate::placement::notation::tree;
 use crate::{CpuSet, Level, Machine};
 
-/// How a command line is to be understood.
+/// Options of a command line.
 pub struct Options {
     pub physical: bool,
     pub single: bool,
-    /// Which thread of each core is kept, counted from 0, where only one is.
+    /// The thread kept of each core, counted from 0; `None` keeps all.
     pub only_thread: Option<usize>,
-    /// Cpus outside the cpuset are counted too.
+    /// True to count cpus outside the cpuset too.
     pub disallowed: bool,
-    /// Masks are of nodes.
+    /// True if masks are of nodes.
     pub nodeset: bool,
 }
 
 impl Options {
-    /// The cpus that hwloc counts.
+    /// Returns the cpus that hwloc counts.
     pub fn counted<'a>(&self, machine: &'a Machine) -> &'a CpuSet {
         if self.disallowed { &machine.online } else { &machine.allowed }
     }
 }
 
-/// One object: its cpus, of which there are some, and the system's number for it where it has one.
+/// An object: its cpus, at least one, and the system's number, if it has one.
 struct Numbered {
     cpus: CpuSet,
     lowest: u32,
@@ -40,12 +40,12 @@ impl Numbered {
     }
 
     fn is_inside(&self, parent: &CpuSet) -> bool {
-        // Nearly all that lies elsewhere is known by one cpu.
+        // The lowest cpu rules out nearly all objects elsewhere.
         parent.contains(self.lowest) && self.cpus.is_subset(parent)
     }
 }
 
-/// The objects of a tuple such as `core:2-3` inside any of some parents, each once.
+/// Returns the objects of a tuple such as `core:2-3` inside any of some parents, each once.
 pub(super) fn objects(
     tuple: Piece<'_>,
     parents: &[CpuSet],
@@ -58,7 +58,7 @@ pub(super) fn objects(
     };
     let of_type = of_type(name, options.counted(machine), machine)?;
     let mut chosen = Vec::new();
-    // Objects that name the same cpus, such as a package and its cache, would double with every tuple.
+    // Objects with the same cpus, such as a package and its cache, would double with every tuple.
     let mut once = HashSet::new();
     for parent in parents {
         let there: Vec<&Numbered> = of_type.iter().filter(|object| object.is_inside(parent)).collect();
@@ -103,7 +103,7 @@ fn absent(tuple: Piece<'_>, name: Piece<'_>, number: i64, there: &[&Numbered], p
     ))
 }
 
-/// The indexes that `2`, `2-3`, `2-`, `2:3`, `all`, `odd` or `even` name.
+/// Reads indices: `2`, `2-3`, `2-`, `2:3`, `all`, `odd` or `even`.
 fn indexes(index: Piece<'_>, there: &[&Numbered], physical: bool) -> Result<Vec<i64>, Fault> {
     let known: Vec<i64> = match physical {
         true => there.iter().filter_map(|object| object.number).collect(),
@@ -122,8 +122,7 @@ fn indexes(index: Piece<'_>, there: &[&Numbered], physical: bool) -> Result<Vec<
         if physical {
             return Ok((first..first + count).collect());
         }
-        // Behind the last index comes 0 again, as for a first one that is behind it; more than there are would only
-        // repeat them.
+        // Indices wrap to 0 after the last, as does a first index behind it. A count above the total would only repeat them.
         let total = (known.len() as i64).max(1);
         let first = if first < total { first } else { 0 };
         return Ok((first..first + count.min(total)).map(|place| place % total).collect());
@@ -144,12 +143,12 @@ fn indexes(index: Piece<'_>, there: &[&Numbered], physical: bool) -> Result<Vec<
     }
 }
 
-/// All objects of a type in the order of hwloc's logical indexes, with those of their cpus that hwloc counts.
+/// Returns all objects of a type in the order of hwloc's logical indices, with the subset of cpus that hwloc counts.
 fn of_type(name: Piece<'_>, counted: &CpuSet, machine: &Machine) -> Result<Vec<Numbered>, Fault> {
     let named = |objects: &[Object]| objects.iter().map(|object| (object.cpus.clone(), object.os_number)).collect();
     let mut objects: Vec<(CpuSet, Option<i64>)> = match name.text.to_ascii_lowercase().as_str() {
         "package" | "socket" => named(&machine.packages),
-        // hwloc has dies only where they are more than packages, and nodes only where they have memory.
+        // hwloc has dies only if they differ from packages, and nodes only if they have memory.
         "die" if machine.objects(Level::Die) == machine.objects(Level::Package) => Vec::new(),
         "die" => named(&machine.dies),
         "numanode" | "numa" | "node" => {
@@ -183,7 +182,7 @@ fn unknown(name: Piece<'_>) -> Fault {
     }
 }
 
-/// `l3`, `l3cache`, `l1d`, `l1i`: a level and whether it holds instructions.
+/// Parses `l3`, `l3cache`, `l1d`, `l1i`: a level, and true for an instruction cache.
 fn cache(name: &str) -> Option<(u8, bool)> {
     let rest = name.strip_prefix('l')?;
     let rest = rest.strip_suffix("cache").unwrap_or(rest);

@@ -1,37 +1,37 @@
-//! How Windows numbers cpus: in groups of at most 64, inside which the threads of a core stand side by side, whatever
-//! other systems do on the same machine.
+//! Windows' numbering of cpus: in groups of at most 64, in which the threads of a core are adjacent, whatever other systems do on the same
+//! machine.
 
 use crate::machine::{Node, ProcessorGroup};
 use crate::placement::notation::{mask, tree};
 use crate::{CpuSet, Level, Machine};
 
-/// The most cpus in a group.
+/// Maximum cpus in a group.
 const GROUP_CPUS: usize = 64;
 
 /// A processor group.
 pub(in crate::placement::notation) struct Group {
-    /// This machine's cpu numbers in the order of the group's bits. On Windows some may be of no cpu.
+    /// This machine's cpu numbers in the order of the group's bits. On Windows some may belong to no cpu.
     pub cpus: Vec<u32>,
-    /// The nodes in it, in the order of its bits.
+    /// Nodes of the group, in the order of its bits.
     pub nodes: Vec<GroupNode>,
 }
 
-/// A NUMA node, or a part of one, inside a group.
+/// A NUMA node, or a part of one, in a group.
 pub(in crate::placement::notation) struct GroupNode {
-    /// Windows' number, absent for a part of a node that was split.
+    /// Windows' number; `None` for a part of a split node.
     pub number: Option<usize>,
-    /// Its first bit in the group's masks.
+    /// First bit in the group's masks.
     pub first_bit: usize,
-    /// How many cpus it has here.
+    /// Number of its cpus in this group.
     pub length: usize,
 }
 
-/// The groups of a machine: those that Windows reports, or those that it is assumed to make.
+/// Returns the groups of a machine: the reported ones, or else the ones that Windows is assumed to make.
 pub(in crate::placement::notation) fn groups(machine: &Machine) -> Vec<Group> {
     if machine.processor_groups.is_empty() { assumed(machine) } else { reported(machine) }
 }
 
-/// The groups that Windows reports, with the nodes of which all cpus are in one group, side by side.
+/// Returns the groups that Windows reports, with the nodes that lie in one group as a single run of cpus.
 fn reported(machine: &Machine) -> Vec<Group> {
     let group = |reported: &ProcessorGroup| {
         let first = reported.first_cpu;
@@ -48,8 +48,8 @@ fn reported(machine: &Machine) -> Vec<Group> {
     machine.processor_groups.iter().map(group).collect()
 }
 
-/// As few groups as hold whole packages, or whole nodes of packages too large for a group; a node of more than 64 cpus is cut after
-/// every 64.
+/// Returns the fewest groups that hold whole packages, or whole nodes of packages too large for a group. A node of more than 64 cpus is cut
+/// after every 64.
 fn assumed(machine: &Machine) -> Vec<Group> {
     let order = tree::order(machine);
     let mut groups: Vec<Group> = Vec::new();
@@ -67,10 +67,10 @@ fn assumed(machine: &Machine) -> Vec<Group> {
     groups
 }
 
-/// A node's number where it is whole, and its cpus.
+/// Number of a node, if whole, and its cpus.
 type NodePart = (Option<usize>, Vec<u32>);
 
-/// What is kept in one group: the nodes of a package together, or node by node where the package is too large.
+/// Returns the units that stay in one group: the nodes of a package together, or node by node if the package is too large.
 fn units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
     let mut nodes = machine.objects(Level::Node);
     nodes.retain(|cpus| !cpus.is_empty());
@@ -86,7 +86,7 @@ fn units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
             parts.push((node.is_subset(&package).then_some(number), in_order(&node.intersection(&rest))));
             rest = rest.difference(node);
         }
-        // A node that is offline leaves cpus behind that are in none.
+        // An offline node leaves cpus behind that are in no node.
         if !rest.is_empty() {
             parts.push((None, in_order(&rest)));
         }
@@ -102,18 +102,18 @@ fn units(order: &[u32], machine: &Machine) -> Vec<Vec<NodePart>> {
     units
 }
 
-/// The bits of a group that are in a set.
+/// Returns the bits of a group that are in a set.
 pub(in crate::placement::notation) fn bits(group: &Group, cpus: &CpuSet) -> u64 {
     let bit = |(place, cpu): (usize, &u32)| if cpus.contains(*cpu) { 1 << place } else { 0 };
     group.cpus.iter().enumerate().map(bit).sum()
 }
 
-/// The cpus of a group's bits; nothing where a bit stands for no cpu.
+/// Returns the cpus of a group's bits; `None` if a bit is no cpu.
 pub(in crate::placement::notation) fn of_bits(group: &Group, bits: u64) -> Option<CpuSet> {
     mask::of_word(bits).iter().map(|bit| group.cpus.get(bit as usize).copied()).collect()
 }
 
-/// The bits of a node inside its group.
+/// Returns the bits of a node in its group.
 pub(super) fn span(node: &GroupNode) -> u64 {
     let ones = if node.length >= GROUP_CPUS { u64::MAX } else { (1 << node.length) - 1 };
     ones << node.first_bit
