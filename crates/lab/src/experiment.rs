@@ -3,6 +3,7 @@
 mod builder;
 mod candidates;
 mod choice;
+mod context;
 mod energy;
 mod error;
 pub mod live;
@@ -23,12 +24,13 @@ use corewise_model::trial::{
 use corewise_sys::process::boot_id;
 
 use crate::session::{Budget, seed_of_the_clock, unix_ms};
-pub use builder::{ExperimentBuilder, ExperimentContext, NoKnowledge, PreparationEvent};
+pub use builder::ExperimentBuilder;
 pub use candidates::{
     CandidateNote, CandidatePlanner, CandidateRequest, ExperimentKnowledge, ThreadCounts, ThreadPinning,
     refuse_memory_of_others,
 };
 pub use choice::PlacementChoice;
+pub use context::{ExperimentContext, NoKnowledge, PreparationEvent};
 pub use error::ExperimentError;
 pub use subject::{
     ClosureSubject, CommandSubject, ExperimentSubject, ProcessesSubject, ServicesSubject, SimulatedSubject,

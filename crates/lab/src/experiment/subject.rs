@@ -11,8 +11,8 @@ use corewise_model::experiment::Policy;
 use corewise_model::trial::{Arm, Experiment, Metric, Workload};
 
 use super::Runner;
-use super::builder::{ExperimentContext, PreparationEvent};
 use super::candidates::{CandidatePlanner, CandidateRequest};
+use super::context::{ExperimentContext, PreparationEvent};
 use super::error::ExperimentError;
 pub use closure::ClosureSubject;
 pub use command::CommandSubject;
