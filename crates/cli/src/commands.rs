@@ -249,7 +249,8 @@ impl Typed {
 
     /// Runs the parsed command.
     ///
-    /// # Errors Any failure of the command.
+    /// # Errors
+    /// Any failure of the command.
     pub fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let CommonArguments { store, journal, .. } = self.common;
         suggestion::carry(CarriedOptions { store, journals: journal, own: self.own });

@@ -81,7 +81,7 @@ fn show(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<
     Ok(())
 }
 
-/// Returns the rules whose evidence is in this user's history: the user's own, and for root also the system's.
+/// Returns the rules with evidence in this user's history: the user's own, and for root also the system's.
 fn rules(settings: &Settings) -> Result<Vec<Rule>, Failure> {
     let places = [false, true].into_iter().filter(|of_system| !of_system || settings.is_root);
     let known = places.filter_map(|of_system| find_rules(None, of_system, settings).ok());

@@ -180,8 +180,8 @@ const INTERPRETERS: [&str; 23] = [
     "zsh",
 ];
 
-/// Returns the pattern that matches processes of a program that was run in a folder: by the executed file, or, for a
-/// script, by an argument of its interpreter.
+/// Returns the pattern for processes of a program that was run in a folder. It matches the executed file, or, for a
+/// script, an argument of its interpreter.
 fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
     let typed = if program.contains(std::path::is_separator) { folder.join(program) } else { program.into() };
     let found = installed::find(&typed.to_string_lossy(), std::env::var_os("PATH").as_deref());

@@ -25,7 +25,7 @@ impl<'a> ArticlesDocument<'a> {
     }
 }
 
-/// An article whose experiment was repeated.
+/// An article with its repeated experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Made {
     /// Its name.

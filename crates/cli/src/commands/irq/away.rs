@@ -28,7 +28,7 @@ use crate::app::settings::Settings;
 use crate::draw::printable::named;
 use crate::draw::suggestion;
 
-/// How long to wait for interrupts to move. Most move at once; the others move when they next occur.
+/// Maximum time to wait for interrupts to move. Most move at once; the others move when they next occur.
 const WAITING: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 pub struct IrqDocument<'a> {
     #[schemars(extend("const" = "corewise/irq/1"))]
     schema: &'static str,
-    /// How long interrupts were counted for their rates, in seconds; null if they were not.
+    /// Seconds for which interrupts were counted for their rates; null if they were not.
     counted_s: Option<f64>,
     /// The process number of irqbalance, which may move interrupts; null if it does not run.
     irqbalance: Option<u32>,
@@ -44,7 +44,7 @@ impl<'a> IrqDocument<'a> {
 pub struct AwayReport {
     /// The expression or device as typed.
     pub expression: String,
-    /// The device whose interrupts were to go to the cpus; absent if interrupts were to go away from the cpus.
+    /// The device, if its interrupts were to go to the cpus; absent if interrupts were to go away from the cpus.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// Why these cpus are near the device, and any doubt; absent without a device.
@@ -86,13 +86,13 @@ pub struct MoveReport {
 pub enum Fate {
     /// Not changed: it would be moved.
     WouldMove,
-    /// It goes where it was sent.
+    /// It moved to its new cpus.
     Moved,
     /// It was sent, and moves when it next occurs, because the controller is changed then.
     Waits,
     /// It was sent and has occurred since, but still goes elsewhere.
     Elsewhere,
-    /// It was sent, and the kernel does not report where it goes.
+    /// It was sent, and the kernel does not report its cpus.
     Untold,
     /// The kernel refused.
     Refused,
@@ -101,7 +101,7 @@ pub enum Fate {
 /// The interrupts of a machine's devices.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// How long they were counted, in seconds; `None` if they were not.
+    /// Seconds for which they were counted; `None` if they were not.
     pub counted_s: Option<f64>,
     /// The cost of each interrupt, by number, to the cpu that lost most to it, in the latest survey that named
     /// causes; `None` without one.

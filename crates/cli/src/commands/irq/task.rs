@@ -11,13 +11,13 @@ use crate::app::machine::MachineChoice;
 use crate::app::placing;
 use crate::draw::suggestion;
 
-/// How long interrupts are counted by default.
+/// Default duration of counting interrupts.
 const COUNTING: Duration = Duration::from_secs(1);
 
 /// Interrupts to show or to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IrqTask {
-    /// How long to count them, if they are shown.
+    /// Duration of counting them, if they are shown.
     pub counting: Duration,
     /// The move; `None` if they are only shown.
     pub moving: Option<Moving>,
@@ -58,8 +58,8 @@ impl Moving {
 impl IrqTask {
     /// Interprets the arguments.
     ///
-    /// # Errors The expression cannot be read, the machine is not known, or another machine's interrupts would be
-    /// moved.
+    /// # Errors
+    /// The expression cannot be read, the machine is not known, or another machine's interrupts would be moved.
     pub fn new(typed: IrqArguments) -> Result<Self, Failure> {
         let machine = MachineChoice::new(&typed.machine)?;
         let dry_run = typed.dry_run;

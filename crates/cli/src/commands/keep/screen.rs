@@ -1,4 +1,4 @@
-//! The screens of `keep`: the rules and their processes, the plan, and why a process is where it is.
+//! The screens of `keep`: the rules and their processes, the plan, and the reason for a process's cpus.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
     screen
 }
 
-/// Maximum number of rows for users whose processes have no room.
+/// Maximum number of rows for users with processes without room.
 const MAX_WAITING_ROWS: usize = 5;
 
 /// Lists the processes that have no room, by rule and user.
@@ -226,7 +226,7 @@ pub fn plan(planned: &[Planned], unreadable: &BTreeMap<String, u32>, width: usiz
     screen
 }
 
-/// Explains why a process is where it is.
+/// Explains the cpus of a process.
 pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
     let WhyDocument { process, rule, held, waiting, limited_by, .. } = made;
     let mut screen = Screen::new();

@@ -6,7 +6,8 @@ use crate::app::failure::Failure;
 
 /// Returns the unit of the system, or of a user.
 ///
-/// # Errors Another service manager than systemd starts programs here; the error has its command.
+/// # Errors
+/// Another service manager than systemd starts programs here; the error has its command.
 pub fn unit(of_system: bool) -> Result<String, Failure> {
     let program =
         std::env::current_exe().map_or_else(|_| "/usr/bin/corewise".into(), |path| path.display().to_string());

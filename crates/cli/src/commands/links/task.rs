@@ -127,7 +127,8 @@ impl Source {
 impl LinksTask {
     /// Interprets the arguments.
     ///
-    /// # Errors The options contradict each other, or an expression is invalid.
+    /// # Errors
+    /// The options contradict each other, or an expression is invalid.
     pub fn new(typed: LinksArguments) -> Result<Self, Failure> {
         let (format, order) = (typed.format, typed.order);
         let machine =

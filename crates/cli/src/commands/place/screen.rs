@@ -65,7 +65,7 @@ fn labelled(label: &str, items: Vec<String>, width: usize) -> Vec<Line> {
     wrap(&Line::new().faint(format!("{label:<LABEL_WIDTH$}")).plain(items.join(" · ")), width, LABEL_WIDTH)
 }
 
-/// Formats shares as "1 of 2 llcs"; leaves out a level whose objects equal another's.
+/// Formats shares as "1 of 2 llcs"; leaves out a level with the same objects as another.
 fn levels(placed: &Placed<'_>) -> Vec<String> {
     let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
     let same = |level: Level, other: Level| machine.objects(level) == machine.objects(other);

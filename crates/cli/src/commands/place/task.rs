@@ -31,7 +31,8 @@ pub struct CandidatesRequest {
 impl CandidatesRequest {
     /// Interprets the arguments.
     ///
-    /// # Errors The machine is not known.
+    /// # Errors
+    /// The machine is not known.
     pub fn new(arguments: &PlaceArguments) -> Result<Self, Failure> {
         Ok(Self { threads: arguments.threads, machine: MachineChoice::new(&arguments.machine)? })
     }
@@ -40,7 +41,8 @@ impl CandidatesRequest {
 impl PlaceRequest {
     /// Interprets the arguments. Several arguments, such as `all - core:0` without quotes, form one expression.
     ///
-    /// # Errors The machine is not known.
+    /// # Errors
+    /// The machine is not known.
     pub fn new(arguments: PlaceArguments) -> Result<Self, Failure> {
         let notation = |name: &str| name.parse::<Notation>().map_err(|error| Failure::new(Exit::Usage, error));
         Ok(Self {

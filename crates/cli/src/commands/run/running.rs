@@ -28,7 +28,7 @@ pub fn place(process: u32, on: &Expression, settings: &Settings) -> Result<Exit,
     let facts = found(process)?;
     let cpus = resolve_for_process(on, &this_machine()?, process, settings)?.cpus;
     let mut journal = Journal::in_folder(settings.journal_folder()?);
-    // On failure, the journal reverts the changes made so far.
+    // On failure, the journal reverts the earlier changes.
     let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;
     let pid = facts.process.id;
     journal.keep(&suggested_command::run_process(&on.to_string(), pid).line());

@@ -15,7 +15,8 @@ use crate::app::settings::Settings;
 impl RunArguments {
     /// Returns the arguments with the placement of the named rule: this user's own, or the system's.
     ///
-    /// # Errors There is no such rule.
+    /// # Errors
+    /// There is no such rule.
     pub fn with_rule(self, settings: &Settings) -> Result<Self, Failure> {
         let Some(name) = &self.rule else { return Ok(self) };
         let read = |of_system| -> Result<Rule, Failure> { Ok(find_rules(None, of_system, settings)?.read_rule(name)?) };
@@ -33,7 +34,8 @@ impl RunArguments {
 
     /// Interprets the arguments.
     ///
-    /// # Errors An expression or a role cannot be read.
+    /// # Errors
+    /// An expression or a role cannot be read.
     pub fn task(self) -> Result<RunTask, Failure> {
         let on = placing::expression(self.on.as_deref().unwrap_or_default())?;
         let spread = match (self.one_per_thread, self.roles) {

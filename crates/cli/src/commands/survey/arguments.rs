@@ -31,7 +31,8 @@ pub struct SurveyArguments {
 impl SurveyArguments {
     /// Joins these arguments, typed before the word `survey`, with those behind it.
     ///
-    /// # Errors The two contradict each other.
+    /// # Errors
+    /// The two contradict each other.
     pub fn joined(self, after: Self) -> Result<Self, Failure> {
         let joined = Self {
             quick: self.quick || after.quick,
@@ -45,8 +46,10 @@ impl SurveyArguments {
         Ok(joined)
     }
 
-    /// Returns the maximum duration for a number of cpus. The default is 30 s (quick: 5 s) up to 32 cpus; above, it
-    /// grows with the square root of the number: 60 s at 128 cpus, 120 s at 512.
+    /// Returns the maximum duration for a number of cpus.
+    ///
+    /// The default is 30 s (quick: 5 s) up to 32 cpus. Above, it grows with the square root of the number: 60 s at
+    /// 128 cpus, 120 s at 512.
     pub fn budget(&self, cpus: usize) -> Duration {
         let default = if self.quick { QUICK_BUDGET } else { DEFAULT_BUDGET };
         self.budget.unwrap_or_else(|| grown(default, cpus))

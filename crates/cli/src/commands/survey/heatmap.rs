@@ -17,7 +17,7 @@ use crate::draw::wrap::{unbroken, wrap};
 const FEW_CPUS: usize = 16;
 /// A map with more rows than this is shown in blocks.
 const MOST_ROWS: usize = 32;
-/// Number of terminal columns whose level of detail a figure gets.
+/// Width in columns of a terminal that would show the same level of detail as a figure.
 const FIGURE_COLUMNS: usize = 400;
 
 /// Returns the cost classes and the map; empty if no pair was measured.

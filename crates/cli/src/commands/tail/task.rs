@@ -42,7 +42,7 @@ pub struct Measure {
     pub cpus: Option<Expression>,
     /// The total duration; depends on the number of cpus if not given.
     budget: Option<Duration>,
-    /// How much longer than usual a piece must take to be a stall.
+    /// Minimum excess over the usual duration for a piece to be a stall.
     pub threshold: Duration,
     /// The timed work.
     pub work: WorkKind,
@@ -61,7 +61,8 @@ pub struct Measure {
 impl TailTask {
     /// Interprets the arguments.
     ///
-    /// # Errors The expression cannot be read.
+    /// # Errors
+    /// The expression cannot be read.
     pub fn new(typed: TailArguments) -> Result<Self, Failure> {
         let cpus = typed.cpus.as_deref().map(placing::expression).transpose()?;
         if let Some(recording) = typed.replay {

@@ -31,7 +31,7 @@ use crate::draw::suggestion;
 
 /// An experiment to conduct, and its subject.
 pub struct Beginning {
-    /// The experiment with its trials so far.
+    /// The experiment with its earlier trials.
     pub begun: Begun,
     /// The subject.
     pub subject: Box<dyn ExperimentSubject>,
@@ -131,7 +131,8 @@ pub fn plan_arms(
 impl SubjectTask {
     /// Finds running processes, and refuses a file of commands that another user may have written.
     ///
-    /// # Errors The processes cannot be found or placed, or the file is refused.
+    /// # Errors
+    /// The processes cannot be found or placed, or the file is refused.
     pub fn open(&self, settings: &Settings) -> Result<Box<dyn ExperimentSubject>, Failure> {
         Ok(match self {
             Self::Command(command) => Box::new(command.clone()),
@@ -294,7 +295,8 @@ fn enter(experiment: &Experiment, number: i64) -> Result<(), Failure> {
 
 /// Checks that no other user can have written the stored commands, which are to be executed.
 ///
-/// # Errors Another user may have written them; the error lists the commands.
+/// # Errors
+/// Another user may have written them; the error lists the commands.
 pub fn check_owner(store: &Store, experiments: &[&Experiment], settings: &Settings) -> Result<(), Failure> {
     let imported = experiments.iter().find_map(|experiment| experiment.imported.as_deref());
     let workloads: Vec<_> = experiments.iter().map(|experiment| (&experiment.workload, &experiment.suite)).collect();

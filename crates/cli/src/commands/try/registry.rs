@@ -13,7 +13,7 @@ use crate::draw::suggestion;
 use crate::draw::text::Line;
 use crate::draw::wrap::glued;
 
-/// Maximum number of experiments, the latest, whose verdicts are looked up.
+/// Maximum number of experiments to look up, the latest first.
 const LOOKED_AT: usize = 20;
 
 /// Returns the lines; empty if this experiment is the only one.
@@ -62,7 +62,7 @@ fn in_words(made: &Conducted) -> &'static str {
     }
 }
 
-/// Lists each verdict with the numbers of its experiments, such as "1 leave it (7), 2 pin it (3, 5)", and the number
+/// Lists each verdict with the numbers of its experiments, such as "1 leave it (7), 2 pin it (3, 5)". Adds the number
 /// that was not looked up.
 fn counted(verdicts: &[(i64, &str)], all: usize) -> String {
     let mut words: Vec<&str> = verdicts.iter().map(|(_, word)| *word).collect();

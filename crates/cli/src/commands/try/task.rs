@@ -34,7 +34,7 @@ pub struct TryTask {
     pub budget: Option<Duration>,
     /// Maximum number of runs.
     pub runs_max: Option<u32>,
-    /// How long the machine rests before each run; by default depends on the duration of a run.
+    /// Rest of the machine before each run; by default depends on the duration of a run.
     pub rest: Option<Duration>,
     /// Maximum time for placements that all look worse.
     pub worse_at_most: Option<Duration>,
@@ -180,7 +180,8 @@ pub fn no_threads() -> Failure {
 impl TryTask {
     /// Interprets the arguments.
     ///
-    /// # Errors An expression or a metric cannot be read, or the command is not UTF-8 text.
+    /// # Errors
+    /// An expression or a metric cannot be read, or the command is not UTF-8 text.
     pub fn new(typed: TryArguments) -> Result<Self, Failure> {
         let print = Print::new(typed.csv, typed.markdown);
         let (budget, runs_max, rest, estimates_clock) =
@@ -191,7 +192,7 @@ impl TryTask {
         if confirms && policy.what == What::Tail {
             return Err(super::not_in_stretches());
         }
-        // clap cannot check this: its groups ignore `--suite` when a command is present.
+        // If a command is given, clap skips this check, because `--suite` conflicts with a command.
         if typed.install && typed.suite.is_none() {
             return Err(Failure::usage("--install needs --suite")
                 .next(suggestion::typed(&suggested_command::try_suite_install())));

@@ -13,7 +13,7 @@ pub struct UndoDocument<'a> {
     folder: String,
     /// True for a dry run, which changes nothing.
     dry_run: bool,
-    /// The journals, those of the latest process first.
+    /// The journals, the latest process first.
     journals: &'a [Report],
 }
 

@@ -56,7 +56,8 @@ pub enum Output {
 impl Program {
     /// Selects processes by their numbers.
     ///
-    /// # Errors There is no process of a number.
+    /// # Errors
+    /// There is no process of a number.
     pub fn of_numbers(numbers: &[u32]) -> Result<Self, Failure> {
         check_numbers()?;
         let mut known = Vec::new();
@@ -72,7 +73,8 @@ impl Program {
 
     /// Selects all matching processes, now and later.
     ///
-    /// # Errors The patterns are invalid.
+    /// # Errors
+    /// The patterns are invalid.
     pub fn matching(texts: &[String]) -> Result<Self, Failure> {
         check_numbers()?;
         let matches = Match::of_texts(texts).map_err(Failure::usage)?;
@@ -81,7 +83,8 @@ impl Program {
 
     /// Starts a command.
     ///
-    /// # Errors The command cannot be started.
+    /// # Errors
+    /// The command cannot be started.
     pub fn started(
         words: &[OsString],
         output: &Output,

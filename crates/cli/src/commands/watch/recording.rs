@@ -33,7 +33,8 @@ pub struct Recording {
 impl Recording {
     /// Opens a file, and reads all of it once.
     ///
-    /// # Errors The file cannot be read, or is not a recording.
+    /// # Errors
+    /// The file cannot be read, or is not a recording.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let input = Input::open(path, InputKind::WatchRecording).map_err(Failure::unavailable)?;
         let mut lines = LineReader::new(BufReader::new(input));
@@ -48,7 +49,8 @@ impl Recording {
 
     /// Reads a moment, or the last one if the number is too large.
     ///
-    /// # Errors The file cannot be read, or was changed meanwhile.
+    /// # Errors
+    /// The file cannot be read, or was changed meanwhile.
     pub fn frame(&mut self, number: usize) -> Result<Frame, Failure> {
         let number = number.min(self.moments.len() - 1);
         let read = self.frame_at(self.moments[number]);
@@ -145,7 +147,8 @@ pub struct Recorder {
 impl Recorder {
     /// Creates a new file.
     ///
-    /// # Errors The file exists, or cannot be created.
+    /// # Errors
+    /// The file exists, or cannot be created.
     pub fn create(path: &Path, header: &Header) -> Result<Self, Failure> {
         let file = OutputPlace::reach(path).and_then(|place| place.create_new());
         let file = file.map_err(|error| Failure::unavailable(format!("cannot create {}: {error}", path.display())))?;
@@ -156,7 +159,8 @@ impl Recorder {
 
     /// Adds a moment, and flushes it to the file.
     ///
-    /// # Errors The file cannot be written.
+    /// # Errors
+    /// The file cannot be written.
     pub fn add(&mut self, frame: &Frame) -> Result<(), Failure> {
         self.line(frame)
     }

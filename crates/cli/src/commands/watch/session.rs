@@ -52,7 +52,8 @@ pub struct Live<'a> {
 impl Live<'_> {
     /// Takes a moment, and records it if requested.
     ///
-    /// # Errors The cpus' times cannot be read, or the file cannot be written.
+    /// # Errors
+    /// The cpus' times cannot be read, or the file cannot be written.
     pub fn look(&mut self) -> Result<Frame, Failure> {
         if let Some(begun) = self.pace.begin() {
             self.holds =
@@ -76,7 +77,8 @@ impl Live<'_> {
 
 /// Shows live moments on a terminal.
 ///
-/// # Errors The cpus' times cannot be read, the terminal is gone, or a file cannot be written.
+/// # Errors
+/// The cpus' times cannot be read, the terminal is gone, or a file cannot be written.
 pub fn show(
     live: &mut Live<'_>,
     view: &mut View,
@@ -101,7 +103,8 @@ pub fn show(
 
 /// Shows a recording on a terminal.
 ///
-/// # Errors The terminal is gone, or the recording cannot be read.
+/// # Errors
+/// The terminal is gone, or the recording cannot be read.
 pub fn replay(
     recording: &mut Recording,
     view: &mut View,
@@ -203,7 +206,8 @@ fn attend(
 
 /// Takes moments until a signal comes, the program ends, or `take` returns false.
 ///
-/// # Errors The cpus' times cannot be read, or `take` fails.
+/// # Errors
+/// The cpus' times cannot be read, or `take` fails.
 pub fn stream(
     live: &mut Live<'_>,
     interval: Duration,

@@ -34,7 +34,8 @@ pub struct Terminal {
 
 /// Checks that there is a terminal to draw on.
 ///
-/// # Errors Standard output is not a terminal, or the terminal cannot be drawn on.
+/// # Errors
+/// Standard output is not a terminal, or the terminal cannot be drawn on.
 pub fn check(settings: &Settings) -> Result<(), Failure> {
     let what = match (settings.stdout_is_terminal, settings.terminal_draws) {
         (true, true) => return Ok(()),
@@ -48,7 +49,8 @@ pub fn check(settings: &Settings) -> Result<(), Failure> {
 impl Terminal {
     /// Takes over the terminal. A panic restores it before its message is printed.
     ///
-    /// # Errors The terminal cannot be set up.
+    /// # Errors
+    /// The terminal cannot be set up.
     pub fn take(settings: &Settings) -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -69,7 +71,8 @@ impl Terminal {
 
     /// Draws a view in the present size of the terminal.
     ///
-    /// # Errors The terminal cannot be written.
+    /// # Errors
+    /// The terminal cannot be written.
     pub fn draw(&mut self, view: &mut View) -> io::Result<()> {
         let (is_coloured, is_utf8) = (self.is_coloured, self.is_utf8);
         let draw = |frame: &mut ratatui_core::terminal::Frame<'_>| {
@@ -88,7 +91,8 @@ impl Terminal {
 
     /// Waits for the next key, at most for `patience`; `None` without one. A resize also ends the wait.
     ///
-    /// # Errors [`io::ErrorKind::UnexpectedEof`] if the terminal is gone, and other errors of the terminal.
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if the terminal is gone, and other errors of the terminal.
     pub fn key(&self, patience: Duration) -> io::Result<Option<Key>> {
         let input = wait_for_input(Duration::ZERO)?;
         // Input that was read before may hold more keys. A wait inside `poll` would never end if the terminal went
@@ -109,7 +113,8 @@ impl Terminal {
 
     /// Restores the terminal, runs `meanwhile`, and takes the terminal over again.
     ///
-    /// # Errors The terminal cannot be set up.
+    /// # Errors
+    /// The terminal cannot be set up.
     pub fn away(&mut self, meanwhile: impl FnOnce()) -> io::Result<()> {
         give_back();
         meanwhile();

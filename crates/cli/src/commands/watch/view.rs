@@ -96,7 +96,7 @@ impl View {
         }
     }
 
-    /// Clears the trails, before those that lead to a moment of a recording are added.
+    /// Clears the trails, before the moments that lead to another one are added.
     pub fn begin_trails(&mut self) {
         self.trails = Trails::default();
     }

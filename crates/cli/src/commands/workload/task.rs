@@ -68,7 +68,8 @@ impl Which {
 impl WorkloadTask {
     /// Interprets the arguments.
     ///
-    /// # Errors The expression cannot be read.
+    /// # Errors
+    /// The expression cannot be read.
     pub fn new(typed: WorkloadArguments) -> Result<Self, Failure> {
         let size = match (typed.seconds, typed.size) {
             (Some(time), _) => Size::Time(time),

@@ -1,4 +1,5 @@
-//! Groups interrupts whose names differ only in one number into one row: a drive may have one for each of 128 cpus.
+//! Groups interrupts into one row if their names differ only in one number: a drive may have one for each of 128
+//! cpus.
 
 use corewise_machine::placement::list;
 

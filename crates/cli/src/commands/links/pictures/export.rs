@@ -5,10 +5,14 @@ use std::fmt::Write as _;
 use corewise_model::links::import::{HEADER, kind_name};
 use corewise_model::links::{LinkMap, Matrix, Pair};
 
-/// Writes every visit of every series as comma-separated values with a header, each line ended by a line feed.
+/// Writes every visit of every series as comma-separated values with a header, each line ended by a line feed. The
+/// columns are:
 ///
-/// The columns are `kind` ([`kind_name`]), the cpus `a` < `b`, the cpu that began, the number of its visit in order
-/// of time from 0, `measured` or `held-out`, and `ns` or `cycles` (empty if the visit has no number).
+/// - `kind` ([`kind_name`])
+/// - the cpus `a` < `b`, and the cpu that began
+/// - the number of its visit in order of time, from 0
+/// - `measured` or `held-out`
+/// - `ns` or `cycles`; empty if the visit has no number
 pub fn long_csv(map: &LinkMap) -> String {
     let mut text = format!("{HEADER}{}\n", map.unit.word());
     for series in &map.series {
@@ -21,8 +25,8 @@ pub fn long_csv(map: &LinkMap) -> String {
 
 /// Writes a matrix as comma-separated values, each line ended by a line feed.
 ///
-/// The header is `cpu` and the second cpus. Each line has the number of a first cpu and its costs in nanoseconds with
-/// at most two decimals, empty if the cost in that direction is unknown.
+/// The header is `cpu` and the second cpus. Each line has the number of a first cpu and its costs in nanoseconds,
+/// with at most two decimals. A cost is empty if it is unknown in that direction.
 pub fn matrix_csv(matrix: &Matrix) -> String {
     let mut text = "cpu".to_owned();
     for cpu in matrix.cpus() {

@@ -26,7 +26,7 @@ use crate::draw::wrap::{glued, unbroken};
 
 /// Maximum height of the heat map in lines.
 const MOST_ROWS: usize = 48;
-/// From more groups than this, only the first two and the last are listed.
+/// Number of groups above which only the first two and the last are listed.
 const MANY_GROUPS: usize = 12;
 /// Maximum number of doubtful costs listed.
 const MOST_DOUBTS: usize = 3;

@@ -13,7 +13,7 @@ const FEW_NODES: usize = 4;
 /// Maximum height of the heat map in lines.
 const MOST_ROWS: usize = 32;
 
-/// Merges groups whose costs for every node differ by less than 5 %.
+/// Merges groups if their costs for every node differ by less than 5 %.
 fn alike(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let near = |one: &Cost, other: &Cost| match (one.huge_ns, other.huge_ns) {
         (Some(one), Some(other)) => (one.median / other.median - 1.0).abs() < 0.05,

@@ -11,7 +11,7 @@ use crate::draw::number::{bytes, decimal};
 use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
 
-/// A working set whose latency is above this share of the farthest level's is in no cache.
+/// Share of the farthest level's latency above which a working set is in no cache.
 const AS_MEMORY: f64 = 0.7;
 
 /// Returns the table of a cpu's levels.

@@ -10,7 +10,7 @@ use crate::draw::number::brief;
 use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
 
-/// Groups of cpus whose streams differ by less than this share have a common row.
+/// Groups of cpus have a common row if their streams differ by less than this share.
 const ALIKE: f64 = 0.1;
 
 /// The cpus that stream.
@@ -73,8 +73,8 @@ impl Alike<'_> {
         (!all.is_empty()).then(|| median(&all))
     }
 
-    /// Returns true if the stream's cpus read about as fast as those of the row. Other operations go with the reads
-    /// of their cpus.
+    /// Returns true if the stream's cpus read about as fast as the row's. Other operations go with the reads of their
+    /// cpus.
     fn takes(&self, cost: &Cost, stream: &Stream) -> bool {
         let read = cost.stream(Operation::Read, |cpus| *cpus == stream.cpus).map(|read| read.gb_s.median);
         let known = self.of(Operation::Read);

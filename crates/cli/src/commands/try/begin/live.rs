@@ -55,7 +55,8 @@ fn nothing(what: &str) -> Failure {
 
 /// Returns the processes of an experiment as they are now. Descendants belong to their ancestors.
 ///
-/// # Errors A process has ended, none matches, or this user may not place them.
+/// # Errors
+/// A process has ended, none matches, or this user may not place them.
 pub fn chosen(live: &Live) -> Result<Vec<Process>, Failure> {
     check_numbers()?;
     let mut found = Vec::new();

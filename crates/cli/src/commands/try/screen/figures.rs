@@ -11,7 +11,7 @@ use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::printable::{named, printable};
 use crate::draw::story::StoryFigure;
 
-/// Maximum number of candidates, the best, whose differences can be distinguished in one figure.
+/// Maximum number of candidates, the best, with distinguishable differences in one figure.
 const MOST_DIFFERENCES: usize = 3;
 /// Ratio of the values from which the scale is logarithmic.
 const WIDE: f64 = 8.0;

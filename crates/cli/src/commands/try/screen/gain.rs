@@ -4,7 +4,7 @@ use corewise_model::experiment::{Effect, What};
 
 use crate::draw::number::decimal;
 
-/// From this ratio on, and below its inverse, "2.4x" is clearer than "140 %".
+/// Ratio above which, or below its inverse, "2.4x" is clearer than "140 %".
 const AS_FACTOR: f64 = 1.5;
 
 /// Formats an effect, a difference of two logarithms, as "+4.6 %" or "2.4x".

@@ -1,5 +1,5 @@
-//! Parts: the started services, the place of each role, and the lines that apply a winner: commands, drop-ins of
-//! systemd units, a fragment of a compose file.
+//! Parts: the started services, the place of each role, and the lines that apply a winner. These are commands,
+//! drop-ins of systemd units, and a fragment of a compose file.
 
 use corewise_machine::CpuSet;
 use corewise_machine::placement::Name;
@@ -104,7 +104,7 @@ fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
     let (Some(cpus), false) = (part.cpus, roles.is_empty()) else {
         return suggestion::run_line(part.on, memory, None, &part.command);
     };
-    // The cpus of thread roles must be within those of the program.
+    // The cpus of thread roles must be within the program's.
     let all = roles.iter().fold(cpus.clone(), |all, (_, placed)| all.union(placed));
     let rest = format!("{}=.*:{cpus}", part.role);
     let roles: Vec<String> = roles.into_iter().map(|(text, _)| text).chain(std::iter::once(rest)).collect();

@@ -32,8 +32,8 @@ pub(super) fn against(shown: Shown<'_>, winner: &ArmStanding) -> String {
     conflicts.map(|answer| format!(" But {}.", in_words(shown, answer))).collect()
 }
 
-/// Returns a line for each arm with a relevant answer to another question: the arm of the verdict, a single
-/// candidate, and arms that are proven better.
+/// Returns a line for each arm with a relevant answer to another question. Such arms are the arm of the verdict, a
+/// single candidate, and arms that are proven better.
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let candidates = &shown.standing.arms[1..];
     let about = shown.winner().map(|(_, standing)| standing.arm);

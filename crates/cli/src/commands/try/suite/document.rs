@@ -81,6 +81,6 @@ pub struct SuiteEntry<'a> {
     failure: Option<&'a str>,
     /// The last lines of output of the failure; null without a failure.
     output: Option<&'a str>,
-    /// The number of the stored experiment whose runs all failed; null without one.
+    /// The number of the stored experiment, if all its runs failed; null otherwise.
     failed: Option<i64>,
 }

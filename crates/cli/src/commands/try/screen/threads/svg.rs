@@ -21,8 +21,8 @@ use axes::Axes;
 /// Size of the plot in pixels.
 const WIDTH: usize = 680;
 const HEIGHT: usize = 400;
-/// Colours safe for colour-blind readers (Okabe and Ito, "Color Universal Design", 2008), and those of the ideal and
-/// the law.
+/// Colours safe for colour-blind readers (Okabe and Ito, "Color Universal Design", 2008), and the greys of the ideal
+/// and the law.
 const FREE: &str = "#0072b2";
 const PINNED: &str = "#d55e00";
 const IDEAL: &str = "#9a9a9a";

@@ -12,7 +12,7 @@ use crate::draw::text::{Line, Tone};
 
 /// Returns the table, the fewest threads first.
 ///
-/// "Speed-up" is relative to the fewest threads of the column, "against N" to the reference, and "against OS"
+/// "Speed-up" is relative to the fewest threads of the column, and "against N" to the reference. "against OS"
 /// compares pinned to the OS default at the same number of threads.
 pub fn table(shown: Shown<'_>, standing: &ThreadsStanding) -> Grid {
     let [first, other] = names(standing);

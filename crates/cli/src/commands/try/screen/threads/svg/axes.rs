@@ -7,9 +7,9 @@ use crate::draw::number::{count, decimal};
 use crate::draw::printable::{named, width};
 use crate::draw::svg::{FAINT, SIZE, TEXT, escaped};
 
-/// Ratio of the most to the fewest threads from which both axes may be logarithmic.
+/// Ratio of the most to the fewest threads from which the axis of threads is logarithmic.
 const WIDE: f64 = 33.0;
-/// Highest speed-up below which a logarithmic axis has no advantage. With two such axes the ideal is a straight line.
+/// Highest speed-up from which the other axis is then logarithmic too, which makes the ideal a straight line.
 const HIGH: f64 = 4.0;
 /// Assumed width of a character, and distance between an axis and its labels, in pixels.
 const CHARACTER: usize = 7;
