@@ -99,7 +99,6 @@ const COMMANDS: [(&str, &[Room]); 4] = [
     ),
 ];
 
-/// The kinds of stored artifacts.
 const KINDS: [Kind; 4] = [kind::<Survey>(), kind::<Conducted>(), kind::<LinkMap>(), kind::<MemoryMap>()];
 
 /// Prints a survey as the command that made it does.
@@ -131,13 +130,11 @@ impl Printed for Survey {
     }
 }
 
-/// The action of a parsed command.
 type Task = Box<dyn FnOnce(&Settings) -> Result<Exit, Failure>>;
 
 /// Options of a command that its suggestions repeat, and its task.
 type ParsedTask = (Vec<String>, Task);
 
-/// One entry of the list of commands.
 struct Room {
     definition: fn() -> clap::Command,
     parse: fn(&ArgMatches) -> Result<ParsedTask, clap::Error>,
@@ -236,8 +233,7 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// Parses the command line of this process. On a mistake, or if help is requested, prints the message and ends
-    /// the process.
+    /// Parses the command line of this process. On a mistake, or if help is requested, prints the message and ends the process.
     pub fn of_this_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
         let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::parse(&words));
@@ -257,8 +253,7 @@ impl Typed {
         (self.task)(settings)
     }
 
-    /// Parses a command line. Options of the survey may stand before or after the word `survey`, and before no other
-    /// command.
+    /// Parses a command line. Options of the survey may stand before or after the word `survey`, and before no other command.
     fn parse(words: &[OsString]) -> Result<Self, clap::Error> {
         let matches = program().try_get_matches_from(words)?;
         let common = CommonArguments::from_arg_matches(&matches)?;
@@ -288,8 +283,7 @@ impl Typed {
 
 /// Parses a command line that begins with `run`; returns `None` for any other.
 ///
-/// This needs only the definition of `run`. To build the definitions of all commands takes longer than the rest of
-/// `run`.
+/// This needs only the definition of `run`. To build the definitions of all commands takes longer than the rest of `run`.
 fn beginning_with_run(words: &[OsString]) -> Option<Result<Typed, clap::Error>> {
     let words = words.get(1..)?;
     (words.first()? == run::NAME).then(|| {

@@ -63,7 +63,6 @@ impl Run for ArticleArguments {
     }
 }
 
-/// Name and text of an article.
 type Text = (String, String);
 
 /// Returns the named articles with their texts, and the file if they were read from one.

@@ -93,7 +93,6 @@ fn rests_on(rule: &Rule, numbers: &[i64]) -> bool {
     rule.evidence.as_ref().is_some_and(|evidence| numbers.contains(&evidence.experiment))
 }
 
-/// Shows the changes between two artifacts of one kind.
 fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> {
     let store = existing(settings, &suggested_command::first_survey())?;
     let of = |number| store.entry(number).map_err(broken);
@@ -109,11 +108,9 @@ fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> 
     (kind_of(&earlier)?.compare)(&store, [before, after], settings)
 }
 
-/// Deletes the artifacts of some numbers.
 fn delete(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
     unless_evidence(numbers, settings)?;
-    // Closed before the store is opened for writing: the last connection to close tidies it up, which a reader may
-    // not do.
+    // Closed before the store is opened for writing: the last connection to close tidies it up, which a reader may not do.
     let path = existing(settings, &suggested_command::first_survey())?.path().to_owned();
     let deleted = to_write(&path, settings).and_then(|mut store| store.delete(numbers)).map_err(broken)?;
     print_deleted(&deleted, false, settings)

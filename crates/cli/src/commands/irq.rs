@@ -1,5 +1,4 @@
-//! `corewise irq`: shows which cpus handle each device's interrupts, and moves them away from cpus, or near their
-//! device.
+//! `corewise irq`: shows which cpus handle each device's interrupts, and moves them away from cpus, or near their device.
 
 pub mod document;
 
@@ -50,7 +49,6 @@ fn nothing_listed(root: &Root) -> Failure {
     Failure::unavailable(what).next("Many sandboxes hide them: run on a system with the kernel's own /proc and /sys.")
 }
 
-/// Shows interrupts or moves them.
 fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
     let root = root(&task.machine)?;
     let mut listing =
@@ -74,7 +72,6 @@ fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A machine and its interrupts.
 struct Here {
     root: Root,
     machine: Machine,

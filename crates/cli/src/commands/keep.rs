@@ -209,8 +209,7 @@ fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
 /// An expression, and the memory policy if there is one.
 type WinningPlace = (String, Option<MemoryPolicy>);
 
-/// Returns the placement that an experiment proves, its evidence, and the program with the folder in which it was
-/// run.
+/// Returns the placement that an experiment proves, its evidence, and the program with the folder in which it was run.
 fn winner(number: i64, settings: &Settings) -> Result<(WinningPlace, Evidence, (String, PathBuf)), Failure> {
     let conducted = existing(settings, &suggested_command::try_command())?.get::<Conducted>(number).map_err(broken)?;
     let (arm, evidence) = Evidence::of_winner(number, &conducted).ok_or_else(|| {

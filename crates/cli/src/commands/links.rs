@@ -56,7 +56,6 @@ impl Run for LinksArguments {
     }
 }
 
-/// Runs the task.
 fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
     match &task.action {
         Action::Map(request) => match &request.simulate {
@@ -178,7 +177,6 @@ fn made(
     map
 }
 
-/// Stores and prints a new map.
 fn finished(
     map: &LinkMap,
     interruption: &Interruption,
@@ -194,7 +192,6 @@ fn finished(
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
 }
 
-/// Reads the stored map of a number.
 fn stored(number: i64, settings: &Settings) -> Result<LinkMap, Failure> {
     existing(settings, &suggested_command::links())?.get(number).map_err(broken)
 }
@@ -263,7 +260,6 @@ impl Printed for LinkMap {
     }
 }
 
-/// Prints a map in the requested format.
 fn print(
     map: &LinkMap,
     kept: &Kept,

@@ -39,7 +39,6 @@ impl Run for PlaceArguments {
     }
 }
 
-/// Shows a placement, or prints it in one notation.
 fn run(request: &PlaceRequest, settings: &Settings) -> Result<Exit, Failure> {
     let Chosen { machine, description } = machine::read(&request.machine)?;
     let (expression, read) = written(request, &machine)?;

@@ -51,8 +51,7 @@ fn run(task: &RunTask, settings: &Settings) -> Result<Exit, Failure> {
     if task.is_soft || task.at_full_speed {
         return in_manner(task, &mut command, settings);
     }
-    // A list or mask that the kernel accepts directly needs no knowledge of the machine, which would take time to
-    // read.
+    // A list or mask that the kernel accepts directly needs no knowledge of the machine, which would take time to read.
     if !task.wish.at_once()? {
         task.wish.find(&this_machine()?, settings)?.put_in_force()?;
     }

@@ -63,7 +63,6 @@ impl Run for TryArguments {
     }
 }
 
-/// Runs a session of an experiment.
 fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let which = match &task.subject {
         Subject::One(which) => which,
@@ -79,8 +78,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
                 command says that this is meant."
         ));
     }
-    // Before the experiment: an unusable path could waste hours, and a resumed experiment changes the working
-    // directory.
+    // Before the experiment: an unusable path could waste hours, and a resumed experiment changes the working directory.
     let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
     // A simulation disturbs no other measurement.
     let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(settings)? };
@@ -137,7 +135,6 @@ pub fn not_in_stretches() -> Failure {
     Failure::usage("--confirm compares stretches of runs, which hide the slow ones: it does not go with --what tail")
 }
 
-/// The sessions of a task.
 struct Sessions<'a> {
     task: &'a TryTask,
     context: ExperimentContext<'a>,

@@ -59,8 +59,7 @@ fn refused(error: &SysError) -> Failure {
     }
 }
 
-/// Reverts the changes of a journal and reports the results, or previews them after earlier journals. `None` if it
-/// has no open change.
+/// Reverts the changes of a journal and reports the results, or previews them after earlier journals. `None` if it has no open change.
 fn report(mut left: Left, meanwhile: Option<&mut Meanwhile>) -> Option<Report> {
     let dry_run = meanwhile.is_some();
     let state = state(left.standing());

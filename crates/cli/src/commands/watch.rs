@@ -1,5 +1,4 @@
-//! `corewise watch`: shows the cpus of a machine and the threads of a running program, on a screen, as text, or in a
-//! file.
+//! `corewise watch`: shows the cpus of a machine and the threads of a running program, on a screen, as text, or in a file.
 
 pub mod arguments;
 pub mod document;

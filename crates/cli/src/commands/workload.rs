@@ -33,7 +33,6 @@ impl Run for WorkloadArguments {
     }
 }
 
-/// Runs the workload.
 fn run(task: &WorkloadTask, settings: &Settings) -> Result<Exit, Failure> {
     if let Which::Partner(by) = task.which {
         return partner::answer(by).map(|()| Exit::Done).map_err(failure);

@@ -24,8 +24,7 @@ use crate::draw::wrap::wrap;
 
 /// The size limit of a page in bytes: a hundred results of the largest size that a page holds.
 const PAGE_BYTES: u64 = 64 << 20;
-/// Limit of the address space for reading and showing a page, in bytes: the program's own code, stacks and tables,
-/// and 256 MiB.
+/// Limit of the address space for reading and showing a page, in bytes: the program's own code, stacks and tables, and 256 MiB.
 const ADDRESS_SPACE_BYTES: u64 = 416 << 20;
 /// Limit of the processor time for it, in seconds.
 const PROCESSOR_S: u64 = 10;
@@ -40,8 +39,7 @@ pub struct ImportDocument {
     numbers: Vec<i64>,
 }
 
-/// Imports the results of a page into this user's history. Imports nothing if one of them is broken, unknown, or too
-/// large to show.
+/// Imports the results of a page into this user's history. Imports nothing if one of them is broken, unknown, or too large to show.
 pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
     let name = file.display().to_string();
     let History::At(path) = &settings.history else {

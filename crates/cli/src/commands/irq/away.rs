@@ -135,8 +135,7 @@ fn report(planned: &Move, fate: Fate) -> MoveReport {
 /// Makes the planned moves, which stay after this process ends. On failure or interruption, reverts all of them.
 fn moved(moving: &Moving, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport>, Failure> {
     let Some(first) = plan.moves.first() else { return Ok(Vec::new()) };
-    // Checked before the journal exists: without permission to move interrupts, problems of the journal do not
-    // matter.
+    // Checked before the journal exists: without permission to move interrupts, problems of the journal do not matter.
     if let Err(error) = irq::may_move(first) {
         not_moved(first, &error, moving)?;
     }
@@ -172,8 +171,7 @@ fn not_moved(step: &Move, error: &SysError, moving: &Moving) -> Result<MoveRepor
     Err(Failure::unavailable(what).next(next))
 }
 
-/// Waits for a while until the moved interrupts go to their new cpus. The moves stay even if the process is ended
-/// meanwhile.
+/// Waits for a while until the moved interrupts go to their new cpus. The moves stay even if the process is ended meanwhile.
 fn follow(reports: &mut [MoveReport], root: &Root) {
     if !reports.iter().any(|report| report.fate.is_in_force()) {
         return;

@@ -147,7 +147,6 @@ fn cost(listing: &Listing, members: &[&DeviceInterrupt]) -> String {
     most.reduce(f64::max).map_or_else(|| ABSENT.to_owned(), brief)
 }
 
-/// Explains the words for interrupts that cannot be moved.
 fn meanings(interrupts: &[DeviceInterrupt], width: usize) -> Vec<Line> {
     meanings_of(interrupts.iter().map(|interrupt| interrupt.mobility), width)
 }

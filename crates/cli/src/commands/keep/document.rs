@@ -68,8 +68,7 @@ pub struct WhyDocument<'a> {
     pub held: Option<&'a Held>,
     /// The process as the keeper lists it if there is no room to hold it; null otherwise.
     pub waiting: Option<&'a WaitingProcess>,
-    /// When that `keep run` began, in milliseconds since 1970-01-01 UTC. Times in `held` and `waiting` count from
-    /// then.
+    /// When that `keep run` began, in milliseconds since 1970-01-01 UTC. Times in `held` and `waiting` count from then.
     pub since_unix_ms: Option<i64>,
     /// The owner of its control group, such as "kubelet", if the group has fewer cpus than are online.
     pub limited_by: Option<&'a str>,

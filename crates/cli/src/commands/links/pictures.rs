@@ -124,7 +124,6 @@ impl Layout {
         if way.is_finite() { way } else { matrix.cost(first, second) }
     }
 
-    /// Returns true if the cost of a cell is predicted.
     fn is_predicted(&self, row: usize, column: usize) -> bool {
         let (first, second) = (self.order[row], self.order[column]);
         let places = self.predicted.len().isqrt();

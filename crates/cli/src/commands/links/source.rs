@@ -51,8 +51,7 @@ pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Re
     })
 }
 
-/// Reads a map to store. Even a map of corewise counts as imported: its file does not prove that it is of this
-/// machine.
+/// Reads a map to store. Even a map of corewise counts as imported: its file does not prove that it is of this machine.
 pub fn imported(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
     let mut map = map(path, machine, unit)?;
     map.provenance.origin = of_file(&name_of(path), &map.provenance.origin);
@@ -172,7 +171,6 @@ fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
     fits
 }
 
-/// Returns true if a file begins like JSON.
 fn is_json(path: &Path) -> Result<bool, Failure> {
     let mut start = BufReader::new(opened(path, InputKind::LinkMap)?).bytes().map_while(Result::ok);
     Ok(start.find(|byte| !byte.is_ascii_whitespace()) == Some(b'{'))

@@ -105,7 +105,6 @@ fn left_out(out: &LeftOut) -> String {
     format!("{} {}{named}", out.cpus, out.reason.words())
 }
 
-/// Returns warnings about these cpus.
 fn warnings(placed: &Placed<'_>) -> Vec<String> {
     let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
     let without = |allowed: bool| {

@@ -17,7 +17,6 @@ use crate::draw::{markdown, page};
 /// The style sheet, for windows of any width, dark mode, and paper.
 const STYLE: &str = include_str!("page.css");
 
-/// The heading of the rules.
 const RULES: &str = "Rules that keep placements";
 
 /// The content of a page.
@@ -195,7 +194,7 @@ fn today(rule: &Rule, machine: &Machine) -> String {
     printable(&if rule.disabled { format!("disabled; {words}") } else { words })
 }
 
-/// The scheduling environment, as names and values.
+/// Returns the scheduling environment, as names and values.
 fn environment(machine: &Machine) -> Vec<(String, String)> {
     let mut facts = machine.environment();
     facts.extend(machine.system.hypervisor.clone().map(|name| ("hypervisor".to_owned(), name)));

@@ -68,7 +68,6 @@ pub fn changes(numbers: [i64; 2], surveys: [&Survey; 2]) -> Option<Story> {
     is_alike.then(|| story(&compare(surveys[0], surveys[1]), numbers))
 }
 
-/// Composes the story of a comparison.
 fn story(comparison: &Comparison, [before, after]: [i64; 2]) -> Story {
     let title = Line::new().strong(format!("From survey {before} to survey {after}"));
     let title = if comparison.same_machine {

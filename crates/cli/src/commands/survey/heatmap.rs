@@ -34,7 +34,6 @@ pub fn links(survey: &Survey) -> Vec<StoryPart> {
     [classes, StoryPart::drawing(drawing)].into_iter().chain(figure).collect()
 }
 
-/// Returns the map as a figure.
 fn figure(survey: &Survey) -> Option<StoryFigure> {
     let links = &survey.links;
     let map = choose(&survey.machine, links, FIGURE_COLUMNS)?;

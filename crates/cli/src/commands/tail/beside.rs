@@ -27,8 +27,7 @@ use crate::app::settings::Settings;
 use document::{BesideDocument, ShownBeside};
 use screen::screen;
 
-/// Runs a command and watches it. Returns only if the command could not be started; otherwise ends corewise with the
-/// command's status.
+/// Runs a command and watches it. Returns only if the command could not be started; otherwise ends corewise with the command's status.
 pub fn run(
     on: Option<&Expression>,
     budget: Option<Duration>,
@@ -70,7 +69,6 @@ pub fn run(
     leave(&held, end)
 }
 
-/// Returns the cpus that the command may use.
 fn cpus(place: Option<&Place>) -> Result<CpuSet, Failure> {
     match place {
         Some(place) => Ok(place.resolution.cpus.clone()),
@@ -102,7 +100,6 @@ fn shown(
     show_beside(settings, || BesideDocument::new(&shown, exit_status, signal), || screen(&shown, settings.width))
 }
 
-/// The method of watching.
 enum Way<'a> {
     Events(Box<Watcher<'a>>),
     Accounts(Box<Accounting>, Gap),

@@ -16,7 +16,6 @@ const MOST_LINES: usize = 6;
 const WORST_LINES: usize = 3;
 /// The quantile by which curves are ranked as worst.
 const WORST_BY: f64 = 0.999;
-/// The percentiles on the axis.
 const AXIS: [&str; 7] = ["50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
 /// Cells left of the axis for durations: "999 µs" with a space on either side.
 const MARGIN: usize = 8;
@@ -55,7 +54,6 @@ pub fn percentiles(curves: &[(CpuSet, Histogram)], width: usize) -> Vec<Line> {
     lines
 }
 
-/// The durations of one or more cpus.
 struct Curve<'a> {
     cpus: &'a CpuSet,
     histogram: &'a Histogram,
@@ -71,8 +69,7 @@ impl<'a> Curve<'a> {
 
     /// Returns the duration in nanoseconds at a quantile of `1 - 10^-decades`; `None` beyond the last piece.
     ///
-    /// A piece stands at the middle of its share of all (Hazen's plotting position), so that the longest ends the
-    /// curve.
+    /// A piece stands at the middle of its share of all (Hazen's plotting position), so that the longest ends the curve.
     fn at(&self, decades: f64) -> Option<f64> {
         let quantile = 1.0 - 10_f64.powf(-decades) + 0.5 / self.histogram.count() as f64;
         let value = self.histogram.quantile_ns(quantile.min(1.0));
@@ -90,7 +87,6 @@ fn take_worst<'a>(curves: &mut Vec<Curve<'a>>) -> Vec<Curve<'a>> {
     curves.split_off(WORST_LINES)
 }
 
-/// The scales of columns and rows.
 struct Axes {
     columns: usize,
     /// The decades of the first and the last column.
@@ -171,7 +167,6 @@ fn round_duration(ns: f64) -> String {
     duration(ns).replace(".0 ", " ")
 }
 
-/// Characters in rows and columns.
 struct Canvas {
     cells: Vec<Vec<Option<char>>>,
 }
@@ -245,8 +240,7 @@ fn tone(mark: char) -> Tone {
     }
 }
 
-/// Returns the legend: the mark of each cpu with the durations of its rare pieces, and the number of cpus in the
-/// band.
+/// Returns the legend: the mark of each cpu with the durations of its rare pieces, and the number of cpus in the band.
 fn legend(curves: &[Curve<'_>], band: usize, canvas: &Canvas, width: usize) -> Vec<Line> {
     let mut line = Line::new();
     for (mark, curve) in ('a'..='z').zip(curves) {

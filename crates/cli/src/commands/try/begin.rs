@@ -264,8 +264,7 @@ fn once_more(again: &Again, context: &ExperimentContext<'_>, settings: &Settings
     Ok(Beginning::new(kept(experiment, settings)?, subject))
 }
 
-/// Returns a stored experiment by its number, or the last one of this machine, after a check that its command may
-/// run.
+/// Returns a stored experiment by its number, or the last one of this machine, after a check that its command may run.
 fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<(i64, Conducted), Failure> {
     let nothing = || {
         Failure::unavailable("there is no such stored experiment of this machine")

@@ -51,7 +51,6 @@ impl<'a> SessionProgress<'a> {
         self.now.tick();
     }
 
-    /// Returns the line of a trial that begins.
     fn begun(&self, block: u32, arm: usize, time: &Time) -> String {
         let name = named(&self.experiment.arms[arm].spoken());
         let benchmark = self.experiment.suite.as_ref();
@@ -110,7 +109,6 @@ impl<'a> SessionProgress<'a> {
     }
 }
 
-/// Returns the estimated number of runs to a decision.
 fn more_runs(standing: &Standing) -> Option<u32> {
     if let Verdict::Undecided { more_runs } = standing.verdict { more_runs } else { None }
 }

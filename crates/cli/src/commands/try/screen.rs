@@ -34,10 +34,8 @@ pub use threads::{svg, table};
 
 /// Maximum number of characters of a command that is repeated whole.
 const LONGEST_COMMAND: usize = 60;
-/// Legend of the table's marks.
 const MARKS: &str = "↑ better and ↓ worse, proven, by the margin or more; ≈ proven to be less than the margin; ? not proven. An end that is … \
                      needs more runs.";
-/// Legend of its ratios of times.
 const RATIOS: &str = "+25 % means that a run takes 1.25 times as long with the OS default.";
 
 /// An experiment and its results, to show.
@@ -74,8 +72,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Describes the extent of a verdict: "28 runs in one boot", "60 runs over 2 boots". Only the runs if the boots
-    /// are unknown.
+    /// Describes the extent of a verdict: "28 runs in one boot", "60 runs over 2 boots". Only the runs if the boots are unknown.
     fn runs_and_boots(&self) -> String {
         self.runs_and_boots_of(self.standing.runs)
     }
@@ -118,7 +115,6 @@ impl Shown<'_> {
         self.threads.is_some() || self.standing.arms.iter().skip(1).any(|arm| arm.state == ArmState::Alive)
     }
 
-    /// Returns the unit of the metric's values.
     fn unit(&self) -> QuantityUnit {
         metric_unit(self.experiment, self.trials)
     }

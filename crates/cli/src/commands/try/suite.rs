@@ -1,5 +1,4 @@
-//! `corewise try --suite`: conducts an experiment for each benchmark of a suite, one after the other, on the same
-//! placements.
+//! `corewise try --suite`: conducts an experiment for each benchmark of a suite, one after the other, on the same placements.
 
 pub mod document;
 

@@ -338,7 +338,6 @@ fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
     Ok(Policy { margin, ..policy })
 }
 
-/// Returns the deciding metric.
 fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
     if live::is_live(typed) {
         return live::primary(typed);

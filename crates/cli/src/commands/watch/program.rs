@@ -39,7 +39,6 @@ enum Way {
     Matching(Match),
 }
 
-/// A started command.
 struct Child {
     number: u32,
     end: Option<StateChange>,
@@ -168,7 +167,6 @@ impl Program {
         }
     }
 
-    /// Notes state changes of the command.
     fn take_changes(&mut self) {
         let Some(child) = &mut self.child else { return };
         while let Some(change) = spawn::change_of(child.number) {

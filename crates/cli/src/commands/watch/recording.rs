@@ -72,8 +72,7 @@ fn refuse_recording(path: &Path, why: &str) -> Failure {
         .next(format!("A recording is made with {}.", suggestion::mention(&suggested_command::watch_and_save())))
 }
 
-/// Reads the header, and finds the offset of each moment. Ignores an incomplete last line: the recorder was ended
-/// while writing it.
+/// Reads the header, and finds the offset of each moment. Ignores an incomplete last line: the recorder was ended while writing it.
 fn index_moments(lines: &mut LineReader<impl std::io::BufRead>) -> Result<(Header, Vec<u64>), String> {
     let at = |lines: usize, why: &dyn std::fmt::Display| format!("line {lines}: {why}");
     let mut header: Option<Header> = None;

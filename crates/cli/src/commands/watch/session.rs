@@ -69,7 +69,6 @@ impl Live<'_> {
         Ok(frame)
     }
 
-    /// Returns true if a command started here still runs.
     fn owns_program(&self) -> bool {
         self.program.as_ref().is_some_and(Program::is_ours_and_runs)
     }

@@ -95,8 +95,7 @@ impl Terminal {
     /// [`io::ErrorKind::UnexpectedEof`] if the terminal is gone, and other errors of the terminal.
     pub fn key(&self, patience: Duration) -> io::Result<Option<Key>> {
         let input = wait_for_input(Duration::ZERO)?;
-        // Input that was read before may hold more keys. A wait inside `poll` would never end if the terminal went
-        // away.
+        // Input that was read before may hold more keys. A wait inside `poll` would never end if the terminal went away.
         let is_there = event::poll(Duration::ZERO)?
             || match input {
                 Some(_) => wait_for_input(patience)? == Some(true) && event::poll(Duration::ZERO)?,

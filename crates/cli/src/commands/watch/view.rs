@@ -318,7 +318,6 @@ impl View {
         self.selected_index = self.selected(&self.rows());
     }
 
-    /// Returns the command that examines a row.
     fn examination(&self, at: usize) -> String {
         let rows = self.rows();
         match rows.get(at) {

@@ -10,7 +10,6 @@ use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 
-/// Width of a full bar.
 const BAR: usize = 20;
 /// Shares below this are not shown.
 const LEAST_SHARE: f32 = 0.005;

@@ -1,5 +1,4 @@
-//! Groups interrupts into one row if their names differ only in one number: a drive may have one for each of 128
-//! cpus.
+//! Groups interrupts into one row if their names differ only in one number: a drive may have one for each of 128 cpus.
 
 use corewise_machine::placement::list;
 
@@ -56,8 +55,7 @@ enum Token<'a> {
     Number(u32),
 }
 
-/// Splits a name into numbers and the text between them. Numbers with leading zeros are addresses, not queues, and
-/// count as text.
+/// Splits a name into numbers and the text between them. Numbers with leading zeros are addresses, not queues, and count as text.
 fn tokens(name: &str) -> Vec<Token<'_>> {
     let is_digit = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
     let mut tokens = Vec::new();
@@ -82,8 +80,7 @@ struct Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    /// Returns `None` if a name does not belong here, otherwise the place at which it differs, or `Some(None)` if it
-    /// is equal.
+    /// Returns `None` if a name does not belong here, otherwise the place at which it differs, or `Some(None)` if it is equal.
     fn place_of(&self, tokens: &[Token<'_>], is_same_device: bool) -> Option<Option<usize>> {
         if tokens.len() != self.tokens.len() {
             return None;

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use corewise_model::links::import::{HEADER, kind_name};
 use corewise_model::links::{LinkMap, Matrix, Pair};
 
-/// Writes every visit of every series as comma-separated values with a header, each line ended by a line feed. The
-/// columns are:
+/// Writes every visit of every series as comma-separated values with a header, each line ended by a line feed. The columns are:
 ///
 /// - `kind` ([`kind_name`])
 /// - the cpus `a` < `b`, and the cpu that began

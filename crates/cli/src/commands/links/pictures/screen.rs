@@ -155,7 +155,6 @@ fn doubts(unit: Unit, kinds: &[KindConclusions]) -> Vec<StoryPart> {
     lines.iter().map(|text| Line::new().with(Tone::Warn, "! ").plain(glued(text)).hanging(2)).collect()
 }
 
-/// Returns the cost classes of every way to talk.
 fn costs(unit: Unit, kinds: &[KindConclusions]) -> Vec<StoryPart> {
     let moves_bytes = kinds.iter().any(|kind| kind.what.bytes().is_some());
     let mut columns = vec![

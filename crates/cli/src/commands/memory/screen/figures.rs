@@ -20,8 +20,7 @@ pub fn figures(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<StoryPar
     figures.flatten().map(StoryPart::Figure).collect()
 }
 
-/// Returns the picture of a map: the latency of each node, or by working set on a machine with one node. `None` if
-/// neither is known.
+/// Returns the picture of a map: the latency of each node, or by working set on a machine with one node. `None` if neither is known.
 pub fn picture(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<String> {
     Some(latency(map, conclusions).or_else(|| staircase(map))?.svg())
 }

@@ -1,5 +1,4 @@
-//! The costs of each node to each group of cpus, in rows, and as heat maps of latency and of bandwidth with all
-//! cores.
+//! The costs of each node to each group of cpus, in rows, and as heat maps of latency and of bandwidth with all cores.
 
 use corewise_machine::CpuSet;
 use corewise_model::memory::conclude::{Cost, MemoryConclusions, Stream};

@@ -73,8 +73,7 @@ impl Alike<'_> {
         (!all.is_empty()).then(|| median(&all))
     }
 
-    /// Returns true if the stream's cpus read about as fast as the row's. Other operations go with the reads of their
-    /// cpus.
+    /// Returns true if the stream's cpus read about as fast as the row's. Other operations go with the reads of their cpus.
     fn takes(&self, cost: &Cost, stream: &Stream) -> bool {
         let read = cost.stream(Operation::Read, |cpus| *cpus == stream.cpus).map(|read| read.gb_s.median);
         let known = self.of(Operation::Read);

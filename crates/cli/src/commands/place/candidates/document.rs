@@ -13,8 +13,7 @@ pub struct CandidatesDocument<'a> {
     schema: &'static str,
     /// The name of the machine in the history.
     fingerprint: String,
-    /// The cpu with the most interruptions in the latest survey, which is equivalent to no other; null without a
-    /// survey.
+    /// The cpu with the most interruptions in the latest survey, which is equivalent to no other; null without a survey.
     busiest: Option<u32>,
     /// The placements worth trying.
     plan: &'a Plan,

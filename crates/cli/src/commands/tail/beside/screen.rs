@@ -85,7 +85,6 @@ fn percent(share: f64) -> String {
     format!("{} %", bare_percent(share))
 }
 
-/// Formats a share without its unit.
 fn bare_percent(share: f64) -> String {
     match share * 100.0 {
         percent if !percent.is_finite() => ABSENT.into(),

@@ -33,7 +33,6 @@ struct Quantity {
     is_estimate: fn(&Trial) -> bool,
 }
 
-/// Defaults of a quantity.
 const USUAL: Quantity = Quantity {
     name: "",
     of: |_| None,
@@ -218,8 +217,7 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     lines
 }
 
-/// Warns that the first run of a placement took much longer or shorter than the later ones, and so probably did other
-/// work.
+/// Warns that the first run of a placement took much longer or shorter than the later ones, and so probably did other work.
 fn first_run(shown: Shown<'_>) -> Option<String> {
     let FirstRun { arm, is_first_of_all, ratio } = compare_first_run(shown.trials)?;
     let place = match shown.experiment.arms.get(arm) {

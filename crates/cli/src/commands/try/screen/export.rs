@@ -14,8 +14,7 @@ pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,
                          used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads,guards,\
                          gigahertz_is_estimate,warm_up,unit";
 
-/// Writes every run as a line of comma-separated values with a header (RFC 4180). The caveats are the first run's
-/// last value.
+/// Writes every run as a line of comma-separated values with a header (RFC 4180). The caveats are the first run's last value.
 pub fn csv(shown: Shown<'_>, notes: &[String]) -> String {
     let mut text = NAMES.to_owned();
     for trial in shown.trials {

@@ -111,8 +111,7 @@ fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
     suggestion::run_line(&all.to_string(), memory, Some(&roles.join(",")), &part.command)
 }
 
-/// Returns the commands that place the threads of running processes now: first all threads, then each role's by their
-/// names.
+/// Returns the commands that place the threads of running processes now: first all threads, then each role's by their names.
 pub fn apply_live(shown: Shown<'_>, live: &Live, arm: &Arm) -> Vec<Line> {
     let lines = live.processes.iter().flat_map(|process| now(process.id, arm, &shown.experiment.workload.thread_roles));
     lines.map(|line| Line::new().plain("    ").strong(line)).collect()

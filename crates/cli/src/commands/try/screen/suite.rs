@@ -1,5 +1,4 @@
-//! The table of a suite: a row for each benchmark, columns for each placement, and the geometric means; below it the
-//! clocks.
+//! The table of a suite: a row for each benchmark, columns for each placement, and the geometric means; below it the clocks.
 
 mod clock;
 #[cfg(test)]
@@ -273,8 +272,7 @@ fn rate(shown: &Results<'_>) -> String {
     percent(shown.policy.error_rate)
 }
 
-/// Writes every run as a line of comma-separated values, its benchmark first. The caveats are the first run's last
-/// value.
+/// Writes every run as a line of comma-separated values, its benchmark first. The caveats are the first run's last value.
 pub fn csv(shown: &Results<'_>, notes: &[String]) -> String {
     let mut text = format!("category,benchmark,{}", export::NAMES);
     for row in shown.rows {

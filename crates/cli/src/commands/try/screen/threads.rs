@@ -36,7 +36,6 @@ pub fn law(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
     law::lines(shown, report)
 }
 
-/// Formats a number as "1 thread" or "8 threads".
 fn threads(number: u32) -> String {
     count(number as usize, "thread")
 }

@@ -24,8 +24,7 @@ const IDEAL: char = '│';
 /// Marks an ideal beyond the edge of the chart.
 const BEYOND: char = '›';
 
-/// Returns the chart with its title and legend; `None` for a single number of threads, empty if the width is too
-/// small.
+/// Returns the chart with its title and legend; `None` for a single number of threads, empty if the width is too small.
 pub fn chart(shown: Shown<'_>, report: &ThreadsReport) -> Option<StoryPart> {
     let scaling = Scaling::of(shown, report)?;
     let title = title(shown, &scaling);

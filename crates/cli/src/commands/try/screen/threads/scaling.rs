@@ -136,9 +136,8 @@ fn point(shown: Shown<'_>, report: &ThreadsReport, base: &CellStanding, base_x: 
     Point { cell: cell.cell, speed_up, spread, has_failed }
 }
 
-/// Returns the logarithm of a cell's speed-up, consistent with the table. It is the speed-up of its number of
-/// threads, and for a pinned cell also the effect of pinning at that number. Cells missing in the table use the
-/// medians.
+/// Returns the logarithm of a cell's speed-up, consistent with the table. It is the speed-up of its number of threads, and for a pinned
+/// cell also the effect of pinning at that number. Cells missing in the table use the medians.
 fn estimate(report: &ThreadsReport, base: &CellStanding, base_x: f64, cell: &CellStanding) -> Option<f64> {
     let of_column = |cell: &CellStanding| {
         let fewest = report.standing.cells.iter().filter(|other| other.cell.pinned == cell.cell.pinned);

@@ -21,8 +21,7 @@ use axes::Axes;
 /// Size of the plot in pixels.
 const WIDTH: usize = 680;
 const HEIGHT: usize = 400;
-/// Colours safe for colour-blind readers (Okabe and Ito, "Color Universal Design", 2008), and the greys of the ideal
-/// and the law.
+/// Colours safe for colour-blind readers (Okabe and Ito, "Color Universal Design", 2008), and the greys of the ideal and the law.
 const FREE: &str = "#0072b2";
 const PINNED: &str = "#d55e00";
 const IDEAL: &str = "#9a9a9a";
@@ -69,7 +68,6 @@ fn command(words: &[String]) -> String {
     }
 }
 
-/// Describes the machine, and the size of the experiment.
 fn about(shown: Shown<'_>, report: &ThreadsReport) -> String {
     let standing = &report.standing;
     format!(
@@ -90,13 +88,11 @@ fn colour(pinned: bool) -> &'static str {
     if pinned { PINNED } else { FREE }
 }
 
-/// Returns the label of a column.
 fn way(pinned: bool) -> &'static str {
     if pinned { "pinned" } else { "OS default" }
 }
 
-/// Draws the mark of a point: a disc, or for pinned an open square around it, so that both are visible at equal
-/// values.
+/// Draws the mark of a point: a disc, or for pinned an open square around it, so that both are visible at equal values.
 fn mark(pinned: bool, x: f64, y: f64) -> String {
     let colour = colour(pinned);
     match pinned {
@@ -110,7 +106,6 @@ fn mark(pinned: bool, x: f64, y: f64) -> String {
     }
 }
 
-/// Draws the mark of a failed number of threads.
 fn cross(pinned: bool, x: f64, y: f64) -> String {
     let (left, top, colour) = (x - 4.0, y - 4.0, colour(pinned));
     format!("<path d=\"M{left:.1} {top:.1}l8 8m0 -8l-8 8\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>")

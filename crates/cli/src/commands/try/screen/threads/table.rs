@@ -35,7 +35,6 @@ pub fn table(shown: Shown<'_>, standing: &ThreadsStanding) -> Grid {
     grid
 }
 
-/// Returns the titles of the columns.
 fn names(standing: &ThreadsStanding) -> [&'static str; 2] {
     if standing.cells.iter().all(|cell| cell.cell.pinned) { ["pinned", ""] } else { ["OS", "pinned"] }
 }
@@ -47,7 +46,6 @@ fn counts(standing: &ThreadsStanding) -> Vec<u32> {
     counts
 }
 
-/// The results for a number of threads.
 struct Row<'a> {
     threads: u32,
     /// The cell in the column in which numbers are compared.

@@ -143,7 +143,6 @@ impl Plot<'_> {
         )
     }
 
-    /// Draws the labels on the left and on the right, and the titles of the axes.
     fn beside(&self) -> String {
         let right = WIDTH + AWAY;
         let mut text = format!("<g fill=\"{TEXT}\">\n");

@@ -9,7 +9,6 @@ use crate::draw::svg::{SIZE, escaped};
 const SAMPLE: usize = 30;
 const GAP: usize = 6;
 const APART: usize = 14;
-/// Assumed width of a character.
 const CHARACTER: usize = 6;
 const ROW: usize = 18;
 
@@ -32,7 +31,6 @@ pub fn legend(scaling: &Scaling, width: usize) -> (String, usize) {
     (text, (row + 1) * ROW)
 }
 
-/// Returns the entries for the content of the picture.
 fn entries(scaling: &Scaling) -> Vec<(String, &'static str)> {
     let middle = SAMPLE as f64 / 2.0;
     let line = format!("0,0 {SAMPLE},0");
