@@ -69,7 +69,7 @@ pub fn begun_now(
     }
 }
 
-/// Experiment with its trials so far.
+/// Experiment with its present trials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Begun {
     /// The experiment.
@@ -168,7 +168,7 @@ pub struct TrialRequest {
     pub repeats: u32,
     /// Number of the trial in the experiment; a runner derives its random choices from it.
     pub trial: u64,
-    /// After this time no further run begins, and the trial is of those that were made. `None` if all are needed.
+    /// After this time no further run begins, and the trial has only the earlier runs. `None` if all are needed.
     pub longest: Option<Duration>,
     /// End of the budget. After it no further run begins, and there is no trial.
     pub until: Option<Instant>,
@@ -239,7 +239,7 @@ pub trait Watcher {
 /// Limits of an experiment's session.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
-    /// Maximum number of blocks, including those of earlier sessions.
+    /// Maximum number of blocks, including earlier sessions.
     pub blocks: u32,
     /// Maximum time of this session.
     pub budget: Option<Duration>,

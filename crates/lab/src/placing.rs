@@ -89,7 +89,7 @@ pub struct Wish {
 /// Resolved placement of a program.
 #[derive(Debug)]
 pub struct Place {
-    /// Cpus, and those that were left out.
+    /// Cpus, and the cpus that were left out.
     pub resolution: Resolution,
     /// Distribution of its threads over them.
     pub threads: Threads,

@@ -106,7 +106,7 @@ pub struct Session<'a> {
 
 /// Measures one aspect of a machine in the rounds of a session.
 pub trait Probe {
-    /// Returns its share of a round, relative to those of the session's other probes; 0 if it has no visits.
+    /// Returns its share of a round, relative to the session's other probes; 0 if it has no visits.
     fn share(&self) -> f64;
 
     /// Makes its visits of a round, and folds their results. Returns false if the session ended before the last of
@@ -150,8 +150,8 @@ impl<'a> Session<'a> {
     /// Divides the budget into rounds, and each round among the probes in order. Returns the number of complete
     /// rounds.
     ///
-    /// Each round visits everything that fits in it, so that a drift of the machine (temperature, neighbours, turbo)
-    /// cannot look like a property of a cpu.
+    /// Each round visits everything that fits in it, so that a drift (temperature, neighbours, turbo) cannot look like
+    /// a property of a cpu.
     pub fn rounds(&mut self, rounds: u32, probes: &mut [&mut dyn Probe]) -> u32 {
         let length = self.budget.round(rounds);
         for round in 0..rounds {

@@ -27,7 +27,7 @@ use crate::draw::suggestion::for_others;
 use crate::draw::survey::Kept;
 
 /// Maximum number of results followed over time, the latest first: on machines of up to 128 cpus, and on larger ones,
-/// whose results take long to read.
+/// since their results take long to read.
 const MOST_FOLLOWED: [usize; 2] = [24, 8];
 
 /// In which form a stored artifact is printed; as its screen, or as JSON, where nothing is said.

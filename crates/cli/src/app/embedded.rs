@@ -42,7 +42,7 @@ pub struct Element<'a> {
     is_packed: bool,
 }
 
-/// Finds the elements of a page in one pass. An element whose data does not end is skipped.
+/// Finds the elements of a page in one pass. An element without an end is skipped.
 pub fn elements(page: &str) -> impl Iterator<Item = Element<'_>> {
     let mut rest = page;
     std::iter::from_fn(move || {

@@ -20,7 +20,7 @@ pub enum Exit {
     NotExecutable = 126,
     /// The command to run was not found; as with env(1).
     NotFound = 127,
-    /// Interrupted; the results so far have been shown.
+    /// Interrupted; the available results have been shown.
     Interrupted = 130,
 }
 
@@ -35,9 +35,9 @@ impl From<Exit> for ExitCode {
 pub struct Failure {
     /// Exit status.
     pub exit: Exit,
-    /// What happened, and where.
+    /// Description of the failure and its place.
     pub what: String,
-    /// What to do next.
+    /// Advice on what to do next.
     pub next: Option<String>,
 }
 

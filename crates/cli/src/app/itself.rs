@@ -49,7 +49,7 @@ impl<'a> Itself<'a> {
         Ok(Self { held, is_interrupted: Cell::default(), settings })
     }
 
-    /// Returns true if a signal came whose default action ends a process.
+    /// Returns true if a signal came that ends a process by default.
     pub fn is_interrupted(&self) -> bool {
         self.is_interrupted.get() || {
             self.is_interrupted.set(came_early(&self.held).is_some());
@@ -57,7 +57,7 @@ impl<'a> Itself<'a> {
         }
     }
 
-    /// Runs a command line, whose first word is the command. Returns its exit status, and its document if JSON is
+    /// Runs a command line; its first word is the command. Returns its exit status, and its document if JSON is
     /// wanted.
     ///
     /// # Errors

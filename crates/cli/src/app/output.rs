@@ -19,7 +19,7 @@ use crate::draw::text::Screen;
 /// Maximum columns of a line on standard error, whatever it repeats.
 const LONGEST_LINE: usize = 4000;
 
-/// Prints a document as JSON or a screen as text, depending on the settings; makes only the one that is wanted.
+/// Prints a document as JSON or a screen as text, depending on the settings; makes only that form.
 pub fn show<D: Serialize>(
     settings: &Settings,
     document: impl FnOnce() -> D,

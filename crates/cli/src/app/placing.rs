@@ -38,8 +38,8 @@ pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Setti
     Ok(placing::resolve_here(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
-/// Returns the cpus to measure: those of an expression, or all in the inherited mask. Named cpus that are not
-/// available are included; they are reported as not measured.
+/// Returns the cpus to measure: from an expression, or all in the inherited mask. Named cpus that are not available
+/// are included; they are reported as not measured.
 pub fn to_measure(expression: Option<&Expression>, machine: &Machine, settings: &Settings) -> Result<CpuSet, Failure> {
     let Some(expression) = expression else { return Ok(machine.allowed.clone()) };
     let found = resolve_here(expression, machine, settings)?;
@@ -51,7 +51,7 @@ pub fn resolve_for_all(expression: &Expression, machine: &Machine, settings: &Se
     Ok(placing::resolve_for_all(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
-/// Resolves an expression on another machine, all of whose cpus may be used.
+/// Resolves an expression on another machine, where all cpus may be used.
 pub fn resolve_elsewhere(expression: &Expression, machine: &Machine) -> Result<Resolution, Failure> {
     let context = Context { machine, reachable: &machine.allowed, quiet: None, worth: None };
     Ok(expression.resolve(&context).map_err(PlacingError::from)?)

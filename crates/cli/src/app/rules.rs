@@ -9,7 +9,7 @@ use super::machine::unread_machine;
 use super::settings::Settings;
 use crate::draw::suggestion;
 
-/// Finds the named rules, or else those of the system or of this user.
+/// Finds the named rules, or else the rules of the system or of this user.
 ///
 /// # Errors
 /// As [`RuleFiles::find`].

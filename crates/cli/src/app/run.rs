@@ -22,13 +22,13 @@ pub trait Run: Parser + 'static {
     /// Runs the command.
     ///
     /// # Errors
-    /// Whatever prevents that.
+    /// The failure of its task.
     fn run(self, settings: &Settings) -> Result<Exit, Failure>;
 }
 
 /// JSON document of a command.
 pub struct Document {
-    /// Returns its schema, whose title is "corewise/NAME/VERSION".
+    /// Returns its schema, with the title "corewise/NAME/VERSION".
     pub schema: fn() -> Schema,
     /// Command lines that print it with `--json`, in the folder that the test of documents prepares.
     pub examples: &'static [&'static str],

@@ -128,7 +128,7 @@ pub struct Settings {
     pub config: Option<PathBuf>,
     /// Whether corewise has root's rights.
     pub is_root: bool,
-    /// File whose commands the user accepts.
+    /// File with commands that the user accepts.
     pub trust: Option<PathBuf>,
     /// Home that is not used, because corewise runs as root and it belongs to another user.
     pub foreign_home: Option<PathBuf>,
@@ -239,8 +239,7 @@ fn config(environment: &Environment) -> Option<PathBuf> {
     Some(config.join("corewise"))
 }
 
-/// Root's journals go with the boot, as the changes do. Their folder is one that only root may write to on every
-/// machine.
+/// Root's journals go with the boot, as the changes do. On every machine, only root may write to their folder.
 fn journals(common: &CommonArguments, environment: &Environment) -> Option<PathBuf> {
     common.journal.clone().or_else(|| state(environment))
 }

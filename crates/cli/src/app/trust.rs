@@ -24,7 +24,7 @@ pub struct Commands<'a> {
     pub file: &'a Path,
     /// Origin of the file that the content was read from.
     pub origin: &'a FileOrigin,
-    /// Page that an experiment was imported from: its commands are another user's, whoever owns the store.
+    /// Page that an experiment was imported from: its commands are another user's, even in this user's store.
     pub imported: Option<&'a str>,
     /// All that is executed, and all that decides how.
     pub content: &'a [u8],

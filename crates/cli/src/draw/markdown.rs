@@ -8,7 +8,7 @@ use super::story::{Story, StoryBlock, StoryPart, StoryRole};
 use super::text::{Line, Tone};
 
 /// Renders a story: warnings and the answer first, then the subject, evidence and notes. Figures are listed with the
-/// command that draws those of result `number`.
+/// command that draws them for result `number`.
 pub fn story(story: &Story, number: Option<i64>) -> String {
     let head = story.parts(&[StoryRole::Head, StoryRole::Context]);
     let (warnings, head): (Vec<&StoryPart>, Vec<&StoryPart>) = head.into_iter().partition(|part| is_warning(part));

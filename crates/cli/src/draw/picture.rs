@@ -307,7 +307,7 @@ fn draw(rows: &[Row], width: usize) -> Vec<Line> {
     lines
 }
 
-/// Keeps the alignment of a line that fits; wraps one that does not.
+/// Keeps the alignment of a line that fits, and wraps others.
 fn wrapped_cpus(cpus: &Line, width: usize, indent: usize) -> Vec<Line> {
     if cpus.is_empty() {
         return Vec::new();

@@ -13,14 +13,14 @@ const SIZE: usize = 14;
 const LETTER: f64 = 8.0;
 /// Height of a line of text, in pixels.
 const LINE: f64 = 17.0;
-/// Height of a row in a plot whose vertical axis has names, in pixels.
+/// Height of a row in pixels, if the vertical axis has names.
 const ROW: f64 = 26.0;
 /// Colour of grid lines.
 const GRID: &str = "#d8d8d8";
 /// Colours that readers with colour-blindness can distinguish (Okabe and Ito), dark enough for white paper and light
 /// enough for black.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#b4649a", "#a87400", "#2f8fc9"];
-/// Colour of all series beyond those of `COLOURS`.
+/// Colour of all further series.
 const OTHERS: &str = "#8a8a8a";
 
 /// Scale of an axis.

@@ -70,7 +70,7 @@ fn partial_remark(survey: &Survey) -> Line {
     Line::new().with(Tone::Warn, text).plain("; partial results follow.")
 }
 
-/// Warning for emulated machines, where differences between cpus mean nothing.
+/// Warning for emulated machines: their differences between cpus mean nothing.
 pub fn emulated_remark() -> Line {
     let text = "EMULATED: every instruction of this machine is emulated";
     Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.")

@@ -85,8 +85,8 @@ fn says_nothing_new(machine: &Machine, level: Level, cpus: &CpuSet) -> bool {
     }
 }
 
-/// Returns the smallest branch placed so far that holds all the cpus. Objects that overlap partially, as on no sane
-/// machine, become children of one that holds both.
+/// Returns the smallest branch yet that holds all the cpus. Objects that overlap partially, as on no sane machine,
+/// become children of a branch that holds both.
 fn smallest_around(
     flat: &[Branch],
     parents: &[Option<usize>],

@@ -95,7 +95,7 @@ impl<'a> CandidatePlanner<'a> {
         Self { machine, knowledge, reachable: reachable_here(machine), notes: Vec::new() }
     }
 
-    /// Returns the remarks so far.
+    /// Returns the present remarks.
     pub fn take_notes(&mut self) -> Vec<CandidateNote> {
         std::mem::take(&mut self.notes)
     }

@@ -1,4 +1,4 @@
-//! Simulated programs, whose runs are generated from a known truth, so that anyone can check the verdicts.
+//! Simulated programs: their runs are generated from a known truth, so that anyone can check the verdicts.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Simulation {
 pub struct SimulatedRunner(Trials);
 
 impl SimulatedRunner {
-    /// Returns a program before its first run. Its noise has the inverted seed of the experiment, whose orders use the
+    /// Returns a program before its first run. Its noise has the inverted seed of the experiment; the orders use the
     /// seed itself.
     pub fn new(simulation: &Simulation, seed: u64) -> Self {
         Self(Trials::new(&simulation.effects, &simulation.noise, !seed))

@@ -159,7 +159,7 @@ impl Mapping<'_> {
         }
     }
 
-    /// Spends remaining time on more pairs, where predictions are still wrong.
+    /// Spends remaining time on more pairs, as long as predictions are wrong.
     fn go_on(&mut self) {
         while !self.partial && !self.is_over() {
             let wishes = self.explorer.further(&self.known.matrix(0));

@@ -58,7 +58,7 @@ pub(super) struct Known {
     thrown_away: BTreeMap<usize, u32>,
     /// By pair and kind.
     failed: BTreeMap<(usize, usize), Failure>,
-    /// Nodes whose memory was on another node than that of the cpu that touched it first, with the other node.
+    /// Other node that held the memory of a node, although a cpu of the latter touched it first.
     strangers: BTreeMap<u32, u32>,
     rates: BTreeMap<u32, Vec<f64>>,
     spoiled: Spoiled,
@@ -235,8 +235,8 @@ impl Known {
         self.failed.insert((turn.pair, turn.kind), Failure { times: times + 1, gap, is_busy });
     }
 
-    /// Returns a visit of each pair and kind that was given up because another program used a cpu, or whose every
-    /// visit failed so. It remains given up until a visit succeeds.
+    /// Returns a visit of each pair and kind that was given up because another program used a cpu, or that had only
+    /// such failures. It remains given up until a visit succeeds.
     pub(super) fn given_up_as_busy(&self) -> Vec<Turn> {
         let given_up = self.failed.iter().filter(|(_, failure)| failure.is_busy);
         let given_up = given_up.filter(|((pair, kind), failure)| {

@@ -57,7 +57,7 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result
 }
 
 /// Handles signals that came before the command was started. Returns the first that would have ended corewise; stops
-/// for those that stop.
+/// for a stop signal.
 pub fn came_early(held: &Held) -> Option<i32> {
     while let Some(Signal { number, .. }) = held.next(Duration::ZERO) {
         if signals::is_ignored(number) {
@@ -80,7 +80,7 @@ pub trait Look {
     /// Called when a child may have ended, just before it is waited for.
     fn before_end(&mut self) {}
 
-    /// Called when a signal came whose default action ends a process; the command gets it, too.
+    /// Called when a signal came that ends a process by default; the command gets it, too.
     fn told_to_end(&mut self) {}
 }
 
@@ -200,8 +200,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Passes a signal on, unless the command already has it. It has those that the terminal sends to the whole group,
-    /// and its own.
+    /// Passes a signal on, unless the command already has it. The terminal sends to the whole group, and the command
+    /// may have sent it itself.
     fn pass_on(&self, signal: Signal) {
         let is_for_us = match signal.sender {
             Sender::Kernel => signals::is_meant_for_one(signal.number),

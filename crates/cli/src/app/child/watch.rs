@@ -107,7 +107,7 @@ impl Watch {
             .searched
             .is_some_and(|(at, before)| before.is_some() && before == newest && at.elapsed() < AT_LEAST_EVERY);
         if !is_known {
-            // Whatever starts after this changes `newest` again.
+            // A process that starts after this changes `newest` again.
             self.searched = Some((Instant::now(), newest));
             self.processes = self.others.take_out(task::descendants(std::process::id()));
         }

@@ -238,8 +238,9 @@ impl Crew {
         self.placements.iter().chain(&self.halves).cloned().collect()
     }
 
-    /// Corrects the original cpus of a thread that was started since: it inherited those that its creator was given.
-    /// The kernel does not report the creator, so the main thread of its process or of the first process is assumed.
+    /// Corrects the original cpus of a thread that was started since: it inherited the cpus that its creator was
+    /// given. The kernel does not report the creator, so the main thread of its process or of the first process is
+    /// assumed.
     fn with_origin(&self, change: AffinityChange, process: u32) -> AffinityChange {
         let is_given = self.placements.iter().chain(&self.halves).any(|cpus| *cpus == change.old);
         let main = |id: u32| self.threads.get(&id).map(|known| &known.change);

@@ -24,7 +24,7 @@ pub struct Reader<'a> {
     stop: &'a AtomicBool,
 }
 
-/// Accounting of all threads so far. A thread that has ended keeps its value of the last reading.
+/// Accounting of all threads. A thread that has ended keeps its value of the last reading.
 #[derive(Default)]
 struct Accounts {
     /// Latest account by process and thread.
