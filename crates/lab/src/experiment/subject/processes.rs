@@ -1,4 +1,4 @@
-//! Running processes, whose threads are placed slot by slot.
+//! Running processes with threads that are placed slot by slot.
 
 use std::time::Duration;
 
