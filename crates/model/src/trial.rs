@@ -187,7 +187,6 @@ pub struct Part {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
     /// How the suite is judged, and each benchmark unless it says more.
-    #[serde(default)]
     pub policy: Policy,
 }
 
@@ -448,7 +447,6 @@ pub enum Outcome {
 /// What was measured of a trial besides its metric: the sum, or the mean for rates, over its runs. Absent values could
 /// not be measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
 pub struct Observed {
     /// From the first instruction to the end of the last process, in seconds, for one run.
     pub wall_s: f64,
@@ -467,39 +465,39 @@ pub struct Observed {
     /// Pages that had to be read.
     pub major_faults: u64,
     /// How often a thread went to another cpu.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrations: Option<u64>,
     /// The mean clock rate while it computed, in GHz.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gigahertz: Option<f64>,
     /// Whether that is an estimate: the mean of some moments on cpus that computed; counted by the processor otherwise.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gigahertz_is_estimate: bool,
     /// The cpus on which a thread was seen.
-    #[serde(skip_serializing_if = "CpuSet::is_empty")]
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub used: CpuSet,
     /// A mask that the program gave itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_mask: Option<CpuSet>,
     /// The most threads that were seen at once.
     pub most_threads: usize,
     /// Of a slot of running processes, the metric in its first half and in its second.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halves: Option<[f64; 2]>,
     /// Interrupts that its cpus took.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<u64>,
     /// Time that a hypervisor stole from its cpus, in seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_s: Option<f64>,
     /// The share of the machine's time that others used, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_busy: Option<f64>,
     /// What the packages used while it ran, in joules.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_joules: Option<f64>,
     /// In how many seconds they used that: all runs of the trial, and what passed between them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_s: Option<f64>,
     /// Processes that it left behind, which were ended.
     pub left_behind: u32,

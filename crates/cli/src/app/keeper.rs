@@ -31,7 +31,6 @@ pub struct State<'a> {
     /// When it began, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: i64,
     /// The boot, by the kernel's name of it.
-    #[serde(default)]
     pub boot: String,
     /// Whether it keeps the system's rules.
     pub of_system: bool,

@@ -159,7 +159,7 @@ impl Race {
     fn test(&mut self, block: &Block) {
         let (question, usual) = (self.policy.question(), self.baseline.usual());
         for arm in self.alive().collect::<Vec<usize>>() {
-            if let Some(outcome) = block.outcome(arm, self.blocks, usual) {
+            if let Some(outcome) = block.outcome(arm, usual) {
                 self.outliers += u32::from(self.arms[arm - 1].add(&question, outcome, self.blocks));
             }
         }
@@ -285,7 +285,7 @@ impl Baseline {
     }
 }
 
-/// Whether a block has what was to be in it. Experiments of earlier versions have the baseline twice, and candidates that would be out by now.
+/// Whether every member ran in a block. Stored blocks may have more arms: other statistics would have dropped these before.
 pub(super) fn is_whole(members: &[usize], block: &Block) -> bool {
     !members.is_empty() && members.iter().all(|member| block.runs.iter().any(|run| run.arm == *member))
 }

@@ -74,7 +74,6 @@ pub struct CostClass {
     /// How many pairs were measured.
     pub pairs: u64,
     /// How many are predicted.
-    #[serde(default)]
     pub predicted: u64,
     /// The median, in nanoseconds. Of the other pairs whose two ways differ more than twice, each way counts half.
     pub median_ns: f64,

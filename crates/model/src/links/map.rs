@@ -37,7 +37,6 @@ pub struct LinkMap {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<CpuClock>,
     /// Samples that were thrown away.
-    #[serde(default)]
     pub spoiled: Spoiled,
     /// Whether disjoint pairs were measured at a time, and what the look at whether that may be done showed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,6 @@ pub(super) struct Numbered {
     /// Its block, from 1; 0 for a warm-up.
     block: u32,
     /// Whether it was made before the session's first block: then it takes no part in anything.
-    #[serde(default)]
     warm_up: bool,
 }
 
@@ -18,7 +17,7 @@ pub(super) fn serialize<S: Serializer>(block: &u32, serializer: S) -> Result<S::
     Numbered { block: *block, warm_up: *block == 0 }.serialize(serializer)
 }
 
-/// The number alone says it; documents of earlier versions have nothing else.
+/// The number alone says it.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     Numbered::deserialize(deserializer).map(|numbered| numbered.block)
 }

@@ -19,7 +19,6 @@ pub struct Parts {
     /// In the order in which they are started; they are ended in the other.
     pub services: Vec<Service>,
     /// Whether they are started once a session, and move from placement to placement; otherwise they are started anew for every trial.
-    #[serde(default)]
     pub keep_started: bool,
     /// A service that takes more seconds to be ready has failed.
     pub ready_within_s: f64,
