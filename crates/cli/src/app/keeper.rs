@@ -31,7 +31,6 @@ pub struct State<'a> {
     /// Start of keeping, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: i64,
     /// The kernel's boot id.
-    #[serde(default)]
     pub boot: String,
     /// Whether it keeps the system's rules.
     pub of_system: bool,
