@@ -1,6 +1,7 @@
 //! `corewise watch`: the cpus of a machine and the threads of a program while they run, on a screen, as text, or into a file.
 
 pub mod arguments;
+mod columns;
 pub mod document;
 
 mod keys;

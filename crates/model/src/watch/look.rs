@@ -3,7 +3,7 @@
 use corewise_machine::thread::ThreadLook;
 use corewise_machine::worth::Ticks;
 
-use super::{Holds, SourceNow, Tasks};
+use super::{CpuNow, Holds, SourceNow, Tasks};
 
 /// What was found at one moment: counters since boot, and what is a rate already because it is read less often.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +14,8 @@ pub struct Look {
     pub at_unix_ms: i64,
     /// What each cpu has spent its time on, by number; nothing for those that are offline.
     pub ticks: Vec<Option<Ticks>>,
-    /// The clock of each cpu in MHz, by number, as far as it is known.
-    pub clocks_mhz: Vec<Option<u32>>,
+    /// What was read of each cpu, by number, and needs no look before; the rest of it is not filled in yet.
+    pub cpus: Vec<CpuNow>,
     /// How often sources of interrupts struck, over a stretch of their own; nothing where that is not known yet.
     pub interrupts: Option<InterruptLook>,
     /// The threads of the program.
