@@ -5,7 +5,6 @@ mod cpus;
 mod first;
 mod groups;
 mod quantity;
-pub mod rows;
 mod stolen;
 mod talk;
 #[cfg(test)]
@@ -19,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
 use crate::links::LinkClass;
+pub use quantity::interrupts_per_second;
 pub use topics::conclude;
 
 /// The error rate of each test over all cpus at once: among equal cpus, a quantity is called different on any of them

@@ -2,7 +2,6 @@
 
 use corewise_model::Survey;
 use corewise_model::survey::conclude::Conclusions;
-use corewise_model::survey::conclude::rows::rows;
 
 use super::activity::{activity, sources};
 use super::heatmap;
@@ -14,11 +13,12 @@ use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart, paragraphs};
 use crate::draw::suggestion::{again, budget_of, words_in_shell};
 use crate::draw::survey::{Kept, foot, head};
+use crate::draw::survey_row::survey_rows;
 use crate::draw::text::Line;
 
 /// Composes the story of a survey; `memory` is a line on what the latest map of memory shows.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept, memory: Vec<Line>) -> Story {
-    let rows = rows(survey, conclusions);
+    let rows = survey_rows(survey, conclusions);
     let machine = survey.machine.clone();
     Story::new(words_in_shell(again(survey, &budget_of(survey)).words()))
         .with(Head, head(survey, kept))

@@ -4,7 +4,6 @@ use corewise_machine::CpuSet;
 use corewise_model::Survey;
 use corewise_model::histogram::Histogram;
 use corewise_model::survey::conclude::Conclusions;
-use corewise_model::survey::conclude::rows::rows;
 
 use super::percentiles::percentiles;
 use crate::draw::findings::findings;
@@ -14,10 +13,11 @@ use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
 use crate::draw::suggestion::{again, budget_of, words_in_shell};
 use crate::draw::survey::{Kept, foot, head};
+use crate::draw::survey_row::survey_rows;
 
 /// Composes the story of a look at stalls.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
-    let rows = rows(survey, conclusions);
+    let rows = survey_rows(survey, conclusions);
     let curves: Vec<(CpuSet, Histogram)> =
         survey.cpus.iter().map(|seen| (CpuSet::of(seen.cpu), seen.tail.clone())).collect();
     let remarks = [stalls::watching(survey), stalls::periods(survey), stalls::unexplained(survey)];
@@ -42,6 +42,7 @@ mod tests {
     use crate::draw::fixtures::fabricated::{nothing, ryzen_survey, small_guest_survey};
     use crate::draw::stalls::tests::with_stalls;
     use crate::draw::story::forms::check_forms;
+    use crate::draw::survey_row::survey_rows;
 
     #[test]
     fn every_sentence_is_in_every_form() {
