@@ -1,6 +1,7 @@
 //! What findings are made of: a statement, the numbers behind it, and what to do next.
 
 use corewise_machine::CpuSet;
+use corewise_machine::vocabulary::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,26 +25,20 @@ pub struct Finding {
     pub effects: Vec<Effect>,
 }
 
-/// What a finding is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Topic {
-    /// A cpu is interrupted more often than its peers.
-    Interrupts,
-    /// A cpu's tail is longer than its peers'.
-    Tail,
-    /// A cpu, or a group of them, is faster or slower at the fixed work.
-    Speed,
-    /// The hypervisor takes time away.
-    Stolen,
-    /// Talking between cpus costs differ by where they are.
-    Links,
-    /// What memory costs differs by where it is, and by how it is used.
-    Memory,
-    /// Somebody takes much of what cpus lose to stalls.
-    Causes,
-    /// Where a device is, and who may use it.
-    Devices,
+vocabulary! {
+    /// What a finding is about.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Topic {
+        Interrupts "interrupts": "A cpu is interrupted more often than its peers.";
+        Tail "tail": "A cpu's tail is longer than its peers'.";
+        Speed "speed": "A cpu, or a group of cpus, is faster or slower at the fixed work.";
+        Stolen "stolen": "The hypervisor takes time away.";
+        Links "links": "The cost of talking between cpus depends on where they are.";
+        Memory "memory": "The cost of memory depends on where it is and how it is used.";
+        Causes "causes": "One cause takes much of what cpus lose to stalls.";
+        Devices "devices": "Where a device is, and which cpus are near it.";
+    }
 }
 
 /// A measured ratio with its interval.
@@ -94,5 +89,17 @@ pub(crate) fn decimals(value: f64) -> usize {
         _ if value >= 9.95 => 0,
         _ if value >= 1.195 => 1,
         _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_names_a_topic_by_its_word() {
+        for topic in Topic::ALL {
+            assert_eq!(serde_json::to_value(topic).unwrap(), topic.word());
+        }
     }
 }
