@@ -3,17 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use corewise_machine::event::EventSource;
-use corewise_machine::suggested_command::{self, TailOptions};
-use corewise_machine::{CpuSet, SuggestedCommand};
-use corewise_model::Survey;
+use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_model::links::map::{Origin, Provenance};
-use corewise_model::survey::{Scope, WorkKind};
 
 use super::printable::{is_hidden, printable};
-
-/// The threshold of stalls, unless another one is typed.
-const USUAL_THRESHOLD_NS: u64 = 1_000;
 
 /// Options that were typed and that suggested commands repeat, by the command's name: without them it would look elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,28 +56,6 @@ pub fn repeating(command: &SuggestedCommand, carried: &CarriedOptions) -> Sugges
     command.clone().with_options(options.into_iter().flatten().cloned())
 }
 
-/// The command that makes a survey again, with another budget: of the same cpus, and for `tail` with the same work, watched in the same way.
-pub fn again(survey: &Survey, budget: &str) -> SuggestedCommand {
-    let cpus: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
-    let cpus = Some(cpus).filter(|cpus| *cpus != survey.machine.allowed);
-    let watch = survey.watch.as_ref();
-    match survey.provenance.scope {
-        Scope::Machine => suggested_command::survey_longer(cpus.as_ref(), budget),
-        Scope::Tail => suggested_command::tail_again(
-            &TailOptions {
-                cpus,
-                explains: watch.is_some_and(|watch| watch.event_source != EventSource::Thread),
-                is_fifo: watch.is_some_and(|watch| watch.first_in_line),
-                threshold_ns: watch
-                    .map(|watch| watch.threshold_ns.round() as u64)
-                    .filter(|ns| *ns != USUAL_THRESHOLD_NS),
-                work: Some(survey.work.kind).filter(|kind| *kind != WorkKind::Spin).map(|kind| kind.name().to_owned()),
-            },
-            budget,
-        ),
-    }
-}
-
 /// Returns the line that makes a map again, by the command of its origin.
 pub fn map_again(
     provenance: &Provenance,
@@ -98,11 +69,6 @@ pub fn map_again(
         Origin::Measured => measured(),
     };
     words_in_shell(command.words())
-}
-
-/// The budget that a survey had, as it is typed.
-pub fn budget_of(survey: &Survey) -> String {
-    format!("{}s", survey.provenance.budget_s.ceil().max(1.0))
 }
 
 /// Returns the line that runs a command, which is quoted for a shell already, on a placement.
@@ -152,18 +118,6 @@ mod tests {
         assert_eq!(line(suggested_command::keep_plan()), "corewise keep plan --user --store 'my store.db'");
         assert_eq!(line(suggested_command::topology()), "corewise topology");
         assert_eq!(line(suggested_command::ethtool_queues("eth0")), "ethtool -l eth0");
-    }
-
-    #[test]
-    fn a_longer_look_is_the_same_measurement() {
-        let how = TailOptions {
-            explains: true,
-            threshold_ns: Some(5000),
-            work: Some("syscall".to_owned()),
-            ..TailOptions::default()
-        };
-        let expected = "corewise tail --explain --threshold 5us --budget 40s --work syscall";
-        assert_eq!(typed(&suggested_command::tail_again(&how, "40s")), expected);
     }
 
     #[test]

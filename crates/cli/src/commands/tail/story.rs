@@ -11,8 +11,9 @@ use crate::draw::latency::{figures, latency};
 use crate::draw::stalls;
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
-use crate::draw::suggestion::{again, budget_of, words_in_shell};
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::survey::{Kept, foot, head};
+use crate::draw::survey_again::{format_budget, repeat_survey};
 use crate::draw::survey_row::survey_rows;
 
 /// Composes the story of a look at stalls.
@@ -21,7 +22,7 @@ pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
     let curves: Vec<(CpuSet, Histogram)> =
         survey.cpus.iter().map(|seen| (CpuSet::of(seen.cpu), seen.tail.clone())).collect();
     let remarks = [stalls::watching(survey), stalls::periods(survey), stalls::unexplained(survey)];
-    Story::new(words_in_shell(again(survey, &budget_of(survey)).words()))
+    Story::new(words_in_shell(repeat_survey(survey, &format_budget(survey)).words()))
         .with(Head, head(survey, kept))
         .with(Evidence, figures(&rows))
         .with(Evidence, latency(survey, &rows))
