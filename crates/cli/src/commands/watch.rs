@@ -47,8 +47,14 @@ use view::View;
 const SETTLING: Duration = Duration::from_secs(2);
 
 impl Run for WatchArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<WatchDocument<'_>>(&["watch --once", "watch --once --match name=*"]), document::<Header>(&[])];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<WatchDocument<'_>>(&[
+            "watch --once",
+            "watch --once --match name=*",
+            "watch --once --save moments.jsonl",
+        ]),
+        document::<Header>(&[]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         match &self.replay {
