@@ -43,7 +43,6 @@ mod tests {
     use crate::draw::fixtures::fabricated::{nothing, ryzen_survey, small_guest_survey};
     use crate::draw::stalls::tests::with_stalls;
     use crate::draw::story::forms::check_forms;
-    use crate::draw::survey_row::survey_rows;
 
     #[test]
     fn every_sentence_is_in_every_form() {
