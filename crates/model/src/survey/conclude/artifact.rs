@@ -1,32 +1,12 @@
-//! All that is concluded from a survey, topic by topic.
+//! A survey as it is stored and listed.
 
-use super::{Conclusions, causes, cpus, groups, stolen, talk};
+use super::{Conclusions, conclude};
 use crate::artifact::{Artifact, Origin, check_numbers, count};
 use crate::finding::CONFIDENCE;
 use crate::followed::Followed;
 use crate::stats::order::{median, median_interval};
 use crate::survey::{CpuObservation, Provenance};
 use crate::{Survey, links};
-
-/// Concludes from what a survey observed: each finding has a test on rounds behind it, and what was tested and did not
-/// differ is said too.
-pub fn conclude(survey: &Survey) -> Conclusions {
-    let mut conclusions = Conclusions {
-        findings: Vec::new(),
-        no_difference: Vec::new(),
-        undecided: Vec::new(),
-        longer_s: None,
-        link_classes: links::classes(&survey.machine, &survey.links),
-        quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
-        first_cpu: None,
-    };
-    cpus::conclude(survey, &mut conclusions);
-    groups::conclude(survey, &mut conclusions);
-    talk::conclude(survey, &mut conclusions);
-    stolen::conclude(survey, &mut conclusions);
-    causes::conclude(survey, &mut conclusions);
-    conclusions
-}
 
 impl Artifact for Survey {
     const KIND: &'static str = "survey";
