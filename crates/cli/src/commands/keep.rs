@@ -46,7 +46,7 @@ impl Run for KeepArguments {
     const DOCUMENTS: &'static [Document] = &[
         document::<KeepDocument<'_>>(&["keep --rules rules.toml"]),
         document::<PlanDocument<'_>>(&["keep plan --rules rules.toml"]),
-        document::<WhyDocument<'_>>(&[]),
+        document::<WhyDocument<'_>>(&["keep why PID --rules rules.toml"]),
         document::<ChangeDocument<'_>>(&["keep add other --match exe=/usr/bin/other --on 0 --rules added.toml"]),
         document::<ProveDocument<'_>>(&[]),
     ];

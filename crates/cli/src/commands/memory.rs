@@ -45,7 +45,7 @@ const BUDGET: std::time::Duration = std::time::Duration::from_secs(60);
 impl Run for MemoryArguments {
     const DOCUMENTS: &'static [Document] = &[
         document::<ArtifactDocument<'_, MemoryMap>>(&["memory --simulate fx-8150 --budget 1s --seed 1"]),
-        document::<MemoryComparisonDocument<'_>>(&[]),
+        document::<MemoryComparisonDocument<'_>>(&["history compare 3 4"]),
     ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {

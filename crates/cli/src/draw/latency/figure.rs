@@ -1,6 +1,6 @@
 //! Figures of latency: percentiles of each cpu, and the cpus side by side.
 
-use corewise_model::survey::conclude::rows::Row;
+use crate::draw::survey_row::SurveyRow;
 
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::story::{StoryFigure, StoryPart};
@@ -14,12 +14,12 @@ const FEW: usize = 32;
 const MANY: usize = 6;
 
 /// Returns the figures that have data.
-pub fn figures(rows: &[Row]) -> Vec<StoryPart> {
+pub fn figures(rows: &[SurveyRow]) -> Vec<StoryPart> {
     [percentiles(rows), beside(rows)].into_iter().flatten().map(StoryPart::Figure).collect()
 }
 
-fn percentiles(rows: &[Row]) -> Option<StoryFigure> {
-    let line = |row: &Row| {
+fn percentiles(rows: &[SurveyRow]) -> Option<StoryFigure> {
+    let line = |row: &SurveyRow| {
         let tail = &row.tail;
         let values = [tail.p50_ns, tail.p90_ns, tail.p99_ns, tail.p99_9_ns, tail.p99_99_ns];
         let points = PERCENTILES.iter().zip(values).map(|((of, _), ns)| [*of, ns]).filter(|at| at[1] > 0.0).collect();
@@ -46,8 +46,8 @@ fn percentiles(rows: &[Row]) -> Option<StoryFigure> {
     )
 }
 
-fn beside(rows: &[Row]) -> Option<StoryFigure> {
-    let of = |name: &str, value: fn(&Row) -> f64| Series {
+fn beside(rows: &[SurveyRow]) -> Option<StoryFigure> {
+    let of = |name: &str, value: fn(&SurveyRow) -> f64| Series {
         name: name.to_owned(),
         marks: rows
             .iter()

@@ -128,7 +128,7 @@ fn the_rate_that_is_shown_is_the_one_that_was_tested() {
         counted.sources[0].count += 100_000;
     }
     let conclusions = conclude(&survey);
-    let shown = rows::rows(&survey, &conclusions)[0].interrupt_rate;
+    let shown = interrupts_per_second(&survey.cpus[0].rounds);
     let statement = &conclusions.findings[0].statement;
     assert!(statement.contains(&format!(": {shown:.0}/s")), "{shown} is shown: {statement}");
 }
