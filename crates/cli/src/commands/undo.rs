@@ -16,7 +16,7 @@ use crate::app::settings::Settings;
 use document::{Fate, Item, Report, State, UndoDocument};
 use screen::screen;
 
-/// Revert changes left behind by a crashed corewise, and what `irq` and `run --pid` changed
+/// Revert changes left behind by a crashed corewise, and changes of `irq` and `run --pid`
 #[derive(Clone, Debug, Parser)]
 #[command(name = "undo")]
 pub struct UndoArguments {
