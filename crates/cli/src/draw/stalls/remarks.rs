@@ -50,12 +50,7 @@ pub fn watching(survey: &Survey) -> Vec<StoryPart> {
         let (named, explained) = (sum(|stalls| stalls.named), sum(|stalls| stalls.explained));
         let text = match watch.event_source {
             EventSource::Thread => format!("{} % of {} stalls have a cause", share(explained), whole(stalls)),
-            _ => format!(
-                "{} % of {} stalls have a cause; {} % by name",
-                share(explained),
-                whole(stalls),
-                share(named)
-            ),
+            _ => format!("{} % of {} stalls have a cause; {} % by name", share(explained), whole(stalls), share(named)),
         };
         items.push(Line::new().plain(glued(&text)));
         // The explained share depends on how quiet the host is, within the time that other tasks left.
