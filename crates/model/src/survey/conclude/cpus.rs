@@ -270,7 +270,7 @@ mod tests {
         let straddling = effect(Quantity::InterruptRate, 1.16, 1.10, 1.26);
         assert_eq!(
             no_finding(Quantity::InterruptRate, 0, &straddling),
-            "cpu 0 may differ from cpu 1 by up to 1.26x; 1.25x would matter"
+            "cpu 0 may differ from cpu 1 by up to 1.3x; 1.25x would matter"
         );
         let unsure = effect(Quantity::Tail, 1.29, 0.83, 1.69);
         assert_eq!(
