@@ -111,7 +111,7 @@ impl MemoryArguments {
 
 /// Imports another tool's output as a map of the named machine, or of this one.
 fn imported(path: &Path, machine: Option<&Path>) -> Result<MemoryMap, Failure> {
-    let help = "Give the output of `mlc` or `numactl -H`; with --machine NAME|FILE the machine that it is of.";
+    let help = "Use the output of `mlc` or `numactl -H`, and name its machine with --machine NAME|FILE.";
     let unreadable =
         |what: &dyn std::fmt::Display| Failure::unavailable(format!("{}: {what}", path.display())).next(help);
     let lines = Input::open(path, InputKind::MemoryTable).and_then(Input::lines);

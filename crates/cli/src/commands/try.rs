@@ -74,8 +74,8 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     {
         let program = command.first().map_or("", String::as_str);
         say(&format!(
-            "note: {option} is given to {program}, because it stands behind it. Options of try go before the command; `--` before the \
-                command says that this is meant."
+            "note: {option} is an argument of {program}. Options of try go before the command; put `--` before the command to \
+             avoid this note."
         ));
     }
     // Before the experiment: an unusable path could waste hours, and a resumed experiment changes the working directory.
