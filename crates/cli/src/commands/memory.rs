@@ -170,9 +170,7 @@ fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) 
         FormatName::Hwloc => print_form(hwloc::xml(map).trim_end()),
         FormatName::Svg => match screen::picture(map, &map.conclude()) {
             Some(picture) => print_form(picture.trim_end()),
-            None => {
-                Err(Failure::unavailable("the map has no latency to draw").next("`--format text` shows what it has."))
-            }
+            None => Err(Failure::unavailable("the map has no latency to draw").next("`--format text` shows the rest.")),
         },
         FormatName::Text => artifact::print(map, kept, settings),
     }

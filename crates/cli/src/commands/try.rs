@@ -111,7 +111,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
         say(&"note: the session ended: enough time was spent on placements that all look worse (--worse-at-most)");
     }
     if let Ending::Gone(why) = &ending {
-        say(&format!("warning: the session ended early: {why}. What was measured before is valid."));
+        say(&format!("warning: the session ended early: {why}. Earlier measurements are valid."));
     }
     let made = Conducted { experiment: begun.experiment, trials };
     if task.confirms

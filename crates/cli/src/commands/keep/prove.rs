@@ -40,7 +40,7 @@ pub fn prove(typed: &ProveArguments, rules: &RuleFiles, settings: &Settings) -> 
     let is_it = |here: &ResolvedRule| here.rule.name == rule.name && here.is_in_force();
     if is_running && rules.resolve_here(settings)?.iter().any(is_it) {
         let what = format!(
-            "the running {} holds rule {}, and would place what is tried",
+            "the running {} holds rule {}, and would place the tried processes",
             suggestion::mention(&suggested_command::keep_run()),
             rule.name
         );

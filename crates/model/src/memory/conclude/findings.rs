@@ -266,8 +266,8 @@ fn saturated(map: &MemoryMap, costs: &[Cost]) -> Option<Finding> {
         }
         let threads = if enough == 1 { "1 thread".to_owned() } else { format!("{enough} threads") };
         let statement = format!(
-            "One core streams {:.0} GB/s from node {}, {} of what its {cores} cores get together: more than {threads} of a program that \
-             streams gain nothing there.",
+            "One core streams {:.0} GB/s from node {}, {} the bandwidth of its {cores} cores together. More than {threads} of a \
+             streaming program gain nothing there.",
             one.gb_s.median,
             cost.node,
             effect.times()
@@ -291,14 +291,14 @@ fn siblings(map: &MemoryMap, costs: &[Cost]) -> Option<Result<Finding, String>> 
     let (cpus, times) = (&both.cpus, effect.times());
     if effect.low > MARGIN {
         return Some(Err(format!(
-            "SMT siblings do not share their core's bandwidth: cpus {cpus} read {times} what one does"
+            "SMT siblings do not share their core's bandwidth: cpus {cpus} read {times} as much as one of them"
         )));
     }
     if effect.high > MARGIN {
         return None;
     }
     let statement =
-        format!("SMT siblings share what a core can read from memory: cpus {cpus} read {times} what one of them does.");
+        format!("SMT siblings share their core's bandwidth: cpus {cpus} read {times} as much as one of them.");
     let command = try_on(&[Name::OnePerCore.word().to_owned()]);
     Some(Ok(finding(cpus.clone(), statement, "Try one thread on each core.", Some(command), vec![effect])))
 }
