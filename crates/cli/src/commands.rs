@@ -219,14 +219,14 @@ const EXAMPLES: &str = "Examples:
   corewise                       survey this machine (30 s up to 32 cpus)
   corewise --quick               the same in 5 s, with wider uncertainty
   corewise topology              packages, nodes, caches, cores and cpus
-  corewise place 'all - core:0'  which cpus that selects, in every tool's notation
+  corewise place 'all - core:0'  the cpus that this selects, in every tool's notation
   corewise try -- ./app          which placement of ./app wins, if any
   corewise run --on llc:0 -- ./app   run ./app on the cpus of the first last-level cache
   corewise tail --explain        how long each cpu stalls, and what causes it
-  corewise links                 what talking between any two cpus costs, and which belong together
-  corewise memory                what each cpu pays for each memory
-  corewise history compare 3 7   what changed between two surveys
-  corewise doctor                what cannot be measured here, and why
+  corewise links                 the cost of talking between any two cpus, and groups of cpus
+  corewise memory                latency and bandwidth of memory, for each cpu
+  corewise history compare 3 7   the changes between two surveys
+  corewise doctor                gaps: what cannot be measured here, and why
 
 Exit status:
   0 done   1 try: not decided   2 wrong usage   3 not permitted, or not available here

@@ -33,7 +33,7 @@ fn percentiles(rows: &[SurveyRow]) -> Option<StoryFigure> {
             "of the fixed piece of work; {}",
             if rows.len() <= MANY { "a line for each cpu" } else { "a line for each cpu or for several alike" }
         ),
-        across: Axis::of("share of the pieces that took at most so long", Scale::Logarithmic).named(names),
+        across: Axis::of("share of the pieces up to this duration", Scale::Logarithmic).named(names),
         up: Axis::of("ns", Scale::Logarithmic),
         series: rows.iter().map(line).collect(),
         ..Plot::default()
@@ -41,8 +41,8 @@ fn percentiles(rows: &[SurveyRow]) -> Option<StoryFigure> {
     StoryFigure::from_plot(
         "percentiles",
         plot,
-        "Lower is better. Lines that lie on each other are cpus that are alike; a line that rises earlier belongs to a cpu that \
-                  is interrupted more often, and one that rises higher to a cpu that is kept longer.",
+        "Lower is better. Lines that coincide are cpus that are alike. A line that rises earlier belongs to a cpu with more \
+         interruptions, and a line that rises higher to a cpu with longer ones.",
     )
 }
 
