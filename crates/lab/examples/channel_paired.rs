@@ -9,13 +9,13 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corewise_lab::probe::links::{self, Home, LIMIT, Visit, Warmth};
+use corewise_lab::probe::links::{self, ClockWarmth, LIMIT, LinkVisit, MemoryHome};
 use corewise_machine::Gap;
-use corewise_machine::random::Random;
-use corewise_model::links::What;
+use corewise_machine::random::RandomGenerator;
+use corewise_model::links::TalkWay;
 use corewise_model::stats::order::{median, median_interval, quantile};
 use corewise_sys::affinity;
-use corewise_sys::clock::Clock;
+use corewise_sys::clock::TickClock;
 use crossbeam_channel::{bounded, unbounded};
 
 /// As long as a visit of the kind.
@@ -26,13 +26,18 @@ const REST: Duration = Duration::from_millis(10);
 
 fn main() -> ExitCode {
     let rounds = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(100);
-    let cpus: Vec<u32> = affinity::current().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
+    let cpus: Vec<u32> = affinity::current_affinity().map(|cpus| cpus.iter().take(2).collect()).unwrap_or_default();
     let [first, second] = cpus[..] else {
         eprintln!("channel_paired: two allowed cpus are needed");
         return ExitCode::from(3);
     };
-    let mut ours =
-        Ours { clock: Clock::calibrated(), warmth: Warmth::default(), random: Random::new(1), first, second };
+    let mut ours = PairedLinks {
+        clock: TickClock::calibrate_best(),
+        warmth: ClockWarmth::default(),
+        random: RandomGenerator::new(1),
+        first,
+        second,
+    };
     for bound in [Some(64), None] {
         let (mut kind, mut loops, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
@@ -67,20 +72,21 @@ fn main() -> ExitCode {
 }
 
 /// The kind of the links.
-struct Ours {
-    clock: Clock,
-    warmth: Warmth,
-    random: Random,
+struct PairedLinks {
+    clock: TickClock,
+    warmth: ClockWarmth,
+    random: RandomGenerator,
     first: u32,
     second: u32,
 }
 
-impl Ours {
+impl PairedLinks {
     fn send_ns(&mut self, bound: Option<u32>) -> Result<f64, Gap> {
         thread::sleep(REST);
         let (first, second) = (self.first, self.second);
-        let visit = Visit { what: What::Channel { bound }, first, second, home: Home::First, limit: LIMIT };
-        let visited = links::visit(&self.clock, &visit, &self.warmth, &mut self.random, &AtomicBool::new(false));
+        let visit =
+            LinkVisit { what: TalkWay::Channel { bound }, first, second, home: MemoryHome::First, limit: LIMIT };
+        let visited = links::visit_pair(&self.clock, &visit, &self.warmth, &mut self.random, &AtomicBool::new(false));
         visited
             .map_err(|missed| missed.gap)?
             .map(|visited| visited.cost_ns)

@@ -10,10 +10,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use corewise_lab::experiment::process::ProcessRunner;
-use corewise_lab::experiment::{Runner as _, TrialRequest};
+use corewise_lab::experiment::{TrialRequest, TrialRunner as _};
 use corewise_model::metric_line;
 use corewise_model::stats::order::{median, quantile};
-use corewise_model::trial::{Arm, Metric, Outcome, Workload};
+use corewise_model::trial::{PlacementArm, TrialMetric, TrialOutcome, TriedWorkload};
 use corewise_sys::affinity;
 
 /// A trial may take this many times as long as the drained pipe.
@@ -31,9 +31,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let file = folder.path().join("output");
     write_output(&file)?;
     let command = vec!["cat".to_owned(), file.to_string_lossy().into_owned()];
-    let (stop, cpus) = (AtomicBool::new(false), affinity::current()?);
+    let (stop, cpus) = (AtomicBool::new(false), affinity::current_affinity()?);
     let metrics = [None, Some("score"), Some("line")];
-    let workloads = metrics.map(|name| Workload::new(command.clone(), "/".into(), metric(name)));
+    let workloads = metrics.map(|name| TriedWorkload::new(command.clone(), "/".into(), choose_metric(name)));
     let mut runners = Vec::new();
     for workload in &workloads {
         runners.push(ProcessRunner::new(workload, cpus.clone(), 1, &stop)?);
@@ -65,11 +65,11 @@ fn write_output(file: &std::path::Path) -> io::Result<()> {
     writer.flush()
 }
 
-fn metric(name: Option<&str>) -> Metric {
-    name.map_or_else(Metric::wall_time, |name| Metric {
+fn choose_metric(name: Option<&str>) -> TrialMetric {
+    name.map_or_else(TrialMetric::wall_time, |name| TrialMetric {
         name: name.to_owned(),
-        pattern: Some(metric_line::pattern(name)),
-        ..Metric::wall_time()
+        pattern: Some(metric_line::metric_pattern(name)),
+        ..TrialMetric::wall_time()
     })
 }
 
@@ -90,10 +90,11 @@ fn drain_s(command: &[String]) -> io::Result<f64> {
 fn trial_s(runner: &mut ProcessRunner<'_>) -> Result<f64, Box<dyn Error>> {
     let request = TrialRequest { repeats: 1, trial: 1, longest: None, until: None };
     let began = Instant::now();
-    let ran = runner.run(&Arm::new("OS default", None, ""), 0, request).map_err(|ended| format!("{ended:?}"))?;
+    let ran =
+        runner.run(&PlacementArm::new("OS default", None, ""), 0, request).map_err(|ended| format!("{ended:?}"))?;
     let time_s = began.elapsed().as_secs_f64();
     match ran.outcome {
-        Outcome::Value(_) => Ok(time_s),
-        Outcome::Failed { why, .. } => Err(why.into()),
+        TrialOutcome::Value(_) => Ok(time_s),
+        TrialOutcome::Failed { why, .. } => Err(why.into()),
     }
 }

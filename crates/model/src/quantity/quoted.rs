@@ -44,7 +44,7 @@ impl QuotedQuantity {
 impl From<f64> for QuotedQuantity {
     /// Creates a bare number without a line.
     fn from(value: f64) -> Self {
-        Self { quantity: MeasuredQuantity::bare(value), line: String::new() }
+        Self { quantity: MeasuredQuantity::without_unit(value), line: String::new() }
     }
 }
 
