@@ -51,7 +51,7 @@ impl NotationLine {
     }
 
     /// Marks the line as secondary.
-    fn as_secondary(mut self) -> Self {
+    fn into_secondary(mut self) -> Self {
         self.secondary = true;
         self
     }

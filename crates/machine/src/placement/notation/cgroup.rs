@@ -26,7 +26,7 @@ pub(super) fn print_docker(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
     vec![
         NotationLine::new("options", format!("--cpuset-cpus={cpus}{mems}"))
             .with_remark("--cpus is different: a quota of time on any cpu."),
-        NotationLine::new("compose file", format!("cpuset: \"{cpus}\"")).as_secondary(),
+        NotationLine::new("compose file", format!("cpuset: \"{cpus}\"")).into_secondary(),
     ]
 }
 

@@ -11,7 +11,7 @@ pub(super) fn print_hexadecimal(cpus: &CpuSet) -> Vec<NotationLine> {
     vec![
         NotationLine::new("mask", format!("0x{}", cpus.to_hexadecimal())),
         NotationLine::new("with commas", format_grouped(cpus))
-            .as_secondary()
+            .into_secondary()
             .with_remark("Files of /proc/irq and /sys use groups of 32 bits."),
     ]
 }
@@ -64,7 +64,7 @@ pub(super) fn print_decimal(cpus: &CpuSet) -> Vec<NotationLine> {
         }
         Err(_) => NotationLine::without_text("signed 32-bit", too_wide(32)),
     };
-    vec![wide, narrow.as_secondary()]
+    vec![wide, narrow.into_secondary()]
 }
 
 /// Reads a mask with or without `0x`, with the kernel's commas or with spaces.

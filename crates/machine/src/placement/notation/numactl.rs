@@ -28,7 +28,7 @@ fn memory_remark(memory: &CpuSet) -> Option<String> {
 }
 
 fn whole_nodes(numbers: &CpuSet, memory: &CpuSet, all: &str, machine: &Machine) -> NotationLine {
-    let line = NotationLine::new("nodes", format!("numactl {all}--cpunodebind={numbers}")).as_secondary();
+    let line = NotationLine::new("nodes", format!("numactl {all}--cpunodebind={numbers}")).into_secondary();
     let without = nodes::memoryless_nodes(numbers, machine);
     let remark = || {
         let nearest = format!("the nearest memory is on {}", counted_nodes(memory));

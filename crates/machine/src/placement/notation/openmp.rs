@@ -13,7 +13,7 @@ pub(super) fn print_lines(order: &[u32]) -> Vec<NotationLine> {
         NotationLine::new("any runtime", format!("OMP_PROC_BIND=close OMP_PLACES={}", format_places(order)))
             .with_remark("The runtime pins its own threads, thread n to place n; other threads stay free."),
         NotationLine::new("GCC's runtime", format!("GOMP_CPU_AFFINITY=\"{}\"", list::in_order(order, " ")))
-            .as_secondary()
+            .into_secondary()
             .with_remark(either),
     ]
 }

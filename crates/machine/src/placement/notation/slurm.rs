@@ -16,7 +16,7 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
             .with_remark("With several tasks on a node, each gets the same mask.")
             .with_remark(allocation),
         NotationLine::new("one task per cpu", format!("--cpu-bind=map_cpu:{numbers}"))
-            .as_secondary()
+            .into_secondary()
             .with_remark("One task per cpu in this order, separately on each node."),
     ]
 }

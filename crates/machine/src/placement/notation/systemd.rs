@@ -16,7 +16,7 @@ pub(super) fn print_lines(chosen: ChosenCpus<'_>) -> Vec<NotationLine> {
     ];
     let memory = nodes::with_memory(cpus, machine);
     if machine.nodes.len() > 1 && !memory.is_empty() {
-        let line = NotationLine::new("memory", format!("AllowedMemoryNodes={memory}")).as_secondary();
+        let line = NotationLine::new("memory", format!("AllowedMemoryNodes={memory}")).into_secondary();
         lines.push(line.with_remark("Only if memory must come from there: the nodes nearest to these cpus."));
     }
     if cpus.highest() >= Some(SYSTEMD_CPUS) {

@@ -10,7 +10,7 @@ use crate::CpuSet;
 pub(super) fn print_lines(cpus: &CpuSet) -> Vec<NotationLine> {
     vec![
         NotationLine::new("list", format!("taskset -c {cpus}")),
-        NotationLine::new("mask", format!("taskset 0x{}", cpus.to_hexadecimal())).as_secondary(),
+        NotationLine::new("mask", format!("taskset 0x{}", cpus.to_hexadecimal())).into_secondary(),
     ]
 }
 
