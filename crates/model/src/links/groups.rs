@@ -134,7 +134,7 @@ pub fn dear_groups(measured: &CostMatrix) -> Option<GroupLevel> {
         let are_some = several.peek().is_some() && several.all(|group| group.len() >= DEAR_LEAST);
         let sides = GroupSides::from_groups(&turned, &groups, None).filter(|_| are_some)?;
         let is_level = sides.smallest_step() >= DEAR_STEP && sides.misplaced_share() <= MISPLACED;
-        is_level.then(|| sides.into_level(measured, &groups))
+        is_level.then(|| sides.build_level(measured, &groups))
     };
     candidate_partitions(&linkage::average_linkage(&turned), measured.len()).find_map(judge)
 }
@@ -312,7 +312,7 @@ fn judge_groups(matrix: &CostMatrix, groups: &[Vec<usize>], below: Option<&Group
     if step.is_nan() || step < least {
         return None;
     }
-    (sides.misplaced_share() <= MISPLACED).then(|| sides.into_level(matrix, groups))
+    (sides.misplaced_share() <= MISPLACED).then(|| sides.build_level(matrix, groups))
 }
 
 /// Costs of the groups of several cpus.
@@ -350,7 +350,7 @@ impl GroupSides {
     }
 
     /// Returns the groups as a level.
-    fn into_level(&self, matrix: &CostMatrix, groups: &[Vec<usize>]) -> GroupLevel {
+    fn build_level(&self, matrix: &CostMatrix, groups: &[Vec<usize>]) -> GroupLevel {
         GroupLevel {
             step: self.smallest_step(),
             misplaced: self.misplaced_share(),
