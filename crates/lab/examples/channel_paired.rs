@@ -1,8 +1,8 @@
-//! Holds the links' kind `channel` against the same loop written straight, in turn: ours, the loop, the loop, ours. Prints, for a channel
-//! of 64 and for one without a bound, the medians in nanoseconds a send and the median of the ratios within rounds, with its 95 % interval.
+//! Compares the link kind `channel` with the same loop written directly, in turn: ours, the loop, the loop, ours. Prints the medians in
+//! nanoseconds per send, and the median ratio within rounds with its 95 % interval, for a channel of 64 and an unbounded one.
 //!
-//! `channel_paired [ROUNDS]`, between the first two allowed cpus. The loop: one thread sends as fast as it can, another receives, and the
-//! sends are counted; the clock is read once in 64 sends.
+//! `channel_paired [ROUNDS]`, between the first two allowed cpus. In the loop, one thread sends as fast as it can and counts its sends, and
+//! another receives. The clock is read once in 64 sends.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -18,10 +18,10 @@ use corewise_sys::affinity;
 use corewise_sys::clock::TickClock;
 use crossbeam_channel::{bounded, unbounded};
 
-/// As long as a visit of the kind.
+/// Duration of the loop: that of a visit.
 const TIME: Duration = Duration::from_millis(20);
 const SENDS_A_LOOK: u64 = 64;
-/// Before each visit: where this runs before all others (`chrt -f 1`), the kernel stops it for a while after 0.95 s in a second.
+/// Pause before each measurement. Under `chrt -f 1` the kernel throttles this program after 0.95 s in each second.
 const REST: Duration = Duration::from_millis(10);
 
 fn main() -> ExitCode {
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The kind of the links.
+/// Measures the link kind `channel`.
 struct PairedLinks {
     clock: TickClock,
     warmth: ClockWarmth,

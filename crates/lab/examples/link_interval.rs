@@ -1,5 +1,5 @@
-//! Visits one pair of cpus by compare-and-swap until the 95 % interval of its cost reaches no farther than 2 %, and prints how many
-//! milliseconds that took, how many visits, and the cost in nanoseconds; as `corewise links` goes on with a pair that is not sure.
+//! Visits one pair of cpus by compare-and-swap until the 95 % interval of its cost reaches no farther than 2 %, as `corewise links` does
+//! with an unsure pair. Prints the time in milliseconds, the number of visits, and the cost in nanoseconds.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -13,9 +13,9 @@ use corewise_model::stats::order::median;
 use corewise_sys::affinity;
 use corewise_sys::clock::TickClock;
 
-/// More visits than this would not help.
+/// Maximum number of visits; more would not help.
 const MOST: usize = 1000;
-/// So many visits that give nothing are enough to give up.
+/// Number of failed visits after which the program gives up.
 const FAILURES: usize = 20;
 
 fn main() -> ExitCode {

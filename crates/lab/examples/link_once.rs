@@ -1,6 +1,6 @@
-//! Prints what one way of talking between two cpus costs, in nanoseconds: the median of a few visits.
+//! Prints the cost of one way to communicate between two cpus, in nanoseconds: the median of a few visits.
 //!
-//! `link_once [KIND] [A B]`: compare-and-swap between the first two allowed cpus where nothing else is named.
+//! `link_once [KIND] [A B]`; by default compare-and-swap between the first two allowed cpus.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;

@@ -1,6 +1,6 @@
-//! What an iteration of the spin loop takes: bare, and as the tail probe records it.
+//! Measures the time of an iteration of the spin loop: bare, and as the tail probe records it.
 //!
-//! `cargo xtask bench-loop` runs it in the release profile; it ends with 1 where the loop costs more than it may.
+//! `cargo xtask bench-loop` runs it in the release profile; it ends with 1 if the loop costs more than it may.
 
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -13,15 +13,15 @@ use corewise_model::stats::order::quantile;
 use corewise_sys::affinity;
 use corewise_sys::clock::{ClockSource, TickClock, TickSource};
 
-/// An iteration that only reads the clock and compares may take so long, in nanoseconds.
+/// Time limit of an iteration that only reads the clock and compares, in nanoseconds.
 const BARE_AT_MOST_NS: f64 = 12.0;
-/// One that is recorded may take so much more.
+/// Limit of the extra time of a recorded iteration, in nanoseconds.
 const MORE_AT_MOST_NS: f64 = 10.0;
-/// How often both are measured, in turn.
+/// Number of rounds, in each of which all loops are measured.
 const ROUNDS: usize = 101;
-/// Each time for about so long, in nanoseconds: a few of the kernel's ticks.
+/// Approximate duration of one measurement, in nanoseconds: a few of the kernel's ticks.
 const ROUND_NS: f64 = 20e6;
-/// From so much on it is a stall, in nanoseconds.
+/// Shortest stall, in nanoseconds.
 const STALL_NS: f64 = 5_000.0;
 
 fn main() -> ExitCode {
@@ -64,7 +64,7 @@ impl MedianSpread {
     }
 }
 
-/// Of each round the time of an iteration in nanoseconds: readings alone, with a comparison, recorded.
+/// Returns the times of an iteration in each round, in nanoseconds: readings alone, with a comparison, recorded.
 fn iteration_times<T: TickSource>(clock: &TickClock, ticks: T) -> Vec<[f64; 3]> {
     let duration = (ROUND_NS / clock.nanoseconds_per_tick) as u64;
     let from = (STALL_NS / clock.nanoseconds_per_tick) as u64;
@@ -88,7 +88,7 @@ fn iteration_times<T: TickSource>(clock: &TickClock, ticks: T) -> Vec<[f64; 3]> 
     std::iter::repeat_with(round).take(ROUNDS).collect()
 }
 
-/// Reads the clock until a time; how long that took, and how many readings there were. The time of stalls is in it.
+/// Reads the clock for a duration. Returns the elapsed ticks, stalls included, and the number of readings.
 #[inline(never)]
 fn count_readings<T: TickSource>(ticks: T, duration: u64) -> (u64, u64) {
     let (start, mut count) = (ticks.read_ticks(), 0);
@@ -104,7 +104,7 @@ fn count_readings<T: TickSource>(ticks: T, duration: u64) -> (u64, u64) {
     }
 }
 
-/// The same loop as the probe's, which records nothing.
+/// Runs the probe's loop without recording. Returns the elapsed ticks and the number of iterations.
 #[inline(never)]
 fn run_bare_loop<T: TickSource>(ticks: T, duration: u64, from: u64) -> (u64, u64) {
     let start = ticks.read_ticks();

@@ -1,4 +1,4 @@
-//! The time of a program that writes much: run as a trial, with a metric and without, beside a pipe that is only drained.
+//! Measures the time of a program with much output: as a trial with and without a metric, and with a pipe that is only drained.
 //!
 //! `cargo xtask bench-output` runs it in the release profile; it ends with 1 if reading the output costs more than it may.
 
@@ -16,13 +16,13 @@ use corewise_model::stats::order::{median, quantile};
 use corewise_model::trial::{PlacementArm, TrialMetric, TrialOutcome, TriedWorkload};
 use corewise_sys::affinity;
 
-/// A trial may take this many times as long as the drained pipe.
+/// Largest allowed ratio of a trial's time to the drained pipe's.
 const LARGEST_RATIO: f64 = 1.3;
-/// Rounds, in each of which everything is run once.
+/// Number of rounds, in each of which everything runs once.
 const ROUNDS: usize = 31;
 /// Lines of the output: 50 MB.
 const LINES: u32 = 1_000_000;
-/// How the drained pipe and the trials are called.
+/// Names of the drained pipe and the trials.
 const NAMES: [&str; 4] =
     ["drained pipe", "trial without a metric", "trial, a metric in the first line", "trial, a metric in every line"];
 
@@ -73,7 +73,7 @@ fn choose_metric(name: Option<&str>) -> TrialMetric {
     })
 }
 
-/// Runs the command with its output in a pipe that is read and dropped; the whole time in seconds.
+/// Runs the command with its output in a pipe that is read and dropped. Returns the whole time in seconds.
 fn drain_s(command: &[String]) -> io::Result<f64> {
     let began = Instant::now();
     let mut child =
@@ -86,7 +86,7 @@ fn drain_s(command: &[String]) -> io::Result<f64> {
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// Makes a trial of one run; the whole time in seconds.
+/// Makes a trial of one run. Returns the whole time in seconds.
 fn trial_s(runner: &mut ProcessRunner<'_>) -> Result<f64, Box<dyn Error>> {
     let request = TrialRequest { repeats: 1, trial: 1, longest: None, until: None };
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! Watches a program that runs, without running on its cpus: who interrupts it, from the kernel's events or its accounts.
+//! Watches a running program for interruptions, by the kernel's events or accounts, without running on the program's cpus.
 
 mod accounts;
 
@@ -19,7 +19,7 @@ pub use accounts::AccountsReader;
 use crate::kernel_events::{MORE_FILES, read_surroundings};
 use crate::streams::{CpuStreams, EventBatch};
 
-/// What is wanted of the cpus that the program runs on.
+/// Events recorded on the program's cpus.
 const OF_ITS_CPUS: [EventInterest; 7] = [
     EventInterest::Interrupts,
     EventInterest::Switches,
@@ -29,19 +29,19 @@ const OF_ITS_CPUS: [EventInterest; 7] = [
     EventInterest::Migrations,
     EventInterest::Tasks,
 ];
-/// What is wanted of all others: what they do to the program's.
+/// Events recorded on all other cpus: their effects on the program's cpus.
 const OF_OTHERS: [EventInterest; 3] = [EventInterest::Senders, EventInterest::Migrations, EventInterest::Tasks];
 
-/// How often events are taken out of their buffers.
+/// Interval at which events are taken out of their buffers.
 pub const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Opens the way to the kernel's events.
+/// Opens a recorder of the kernel's events, by perf if possible.
 ///
 /// # Errors
-/// The gap that says why there is none.
+/// A gap with the reason if events are not available.
 pub fn open_recorder() -> Result<EventRecorder, Gap> {
     let recorder = EventRecorder::open(EventSource::Perf, &[&OF_ITS_CPUS])?;
-    // perf tells which events are of the thread that starts the program; ftrace has numbers alone.
+    // perf identifies the events of the thread that starts the program; ftrace has only numbers.
     if recorder.event_source() == EventSource::Ftrace && !sees_all_numbers() {
         return Err(Gap::new(
             "causes of stalls",
@@ -52,7 +52,7 @@ pub fn open_recorder() -> Result<EventRecorder, Gap> {
     Ok(recorder)
 }
 
-/// A program that is watched by the kernel's events.
+/// Watches a program by the kernel's events.
 #[derive(Debug)]
 pub struct EventWatcher<'a> {
     recorder: &'a EventRecorder,
@@ -64,11 +64,11 @@ pub struct EventWatcher<'a> {
 }
 
 impl<'a> EventWatcher<'a> {
-    /// Makes the tracepoints live and begins to watch some cpus, for a program that the calling thread starts afterwards.
+    /// Enables the tracepoints and begins to watch some cpus, for a program that the calling thread starts afterwards.
     /// The cpus are at rest again some 100 ms later.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error if the tracepoints cannot be enabled or the first cpu cannot be watched.
     pub fn new(recorder: &'a EventRecorder, cpus: &CpuSet) -> io::Result<Self> {
         let online = cpuset::online_cpus();
         let others = online.difference(cpus);
@@ -108,7 +108,7 @@ impl<'a> EventWatcher<'a> {
         Ok(())
     }
 
-    /// A cpu cannot be watched; said once, since those after it cannot either.
+    /// Notes a cpu that cannot be watched. Only the first one adds a gap, since the following cpus cannot be watched either.
     fn refuse_cpu(&mut self, cpu: u32, error: &io::Error) {
         if self.refused.is_empty() {
             let what = format!("what it did on cpu {cpu} and others");
@@ -117,19 +117,19 @@ impl<'a> EventWatcher<'a> {
         self.refused.insert(cpu);
     }
 
-    /// The program was started; its first process has this number for the calling thread, which started it.
+    /// Begins to follow the program, which the calling thread has started. `child` is its first process's number, as that thread sees it.
     pub fn begin_program(&mut self, child: u32) {
         let batch = self.streams.drain_all();
         let starter = if batch.own_task == 0 { own_number() } else { batch.own_task };
         self.follow.expect_child_of(starter);
         self.take_batch(&batch);
         if !self.follow.has_threads() {
-            // Its making was lost. Where this process does not see the whole system, the number is another's there.
+            // The event of its creation was lost. If this process does not see the whole system, that number may be another task's.
             self.follow.adopt_task(child, &task::thread_name(child, child).unwrap_or_default());
         }
     }
 
-    /// Takes the events out of their buffers; how long to wait for the next time.
+    /// Takes the events out of their buffers. Returns the time to wait before the next call.
     pub fn drain_events(&mut self) -> Duration {
         let begun = Instant::now();
         let batch = self.streams.drain_settled();
@@ -139,14 +139,14 @@ impl<'a> EventWatcher<'a> {
                 self.refuse_cpu(cpu, &error);
             }
         }
-        // Where there is more to do than time, the buffers are emptied without a pause.
+        // If emptying the buffers takes longer than the interval, there is no pause.
         INTERVAL.saturating_sub(begun.elapsed())
     }
 
     fn take_batch(&mut self, batch: &EventBatch) {
         batch.lost.iter().for_each(|(cpu, events)| self.follow.note_lost(*cpu, *events));
         batch.events.iter().for_each(|event| self.follow.take_event(event));
-        // Numbers of tasks are the system's; they mean the same here only where this process sees the whole system.
+        // Task numbers in events are the system's. They are valid here only if this process sees the whole system.
         if batch.own_task == 0 || batch.own_task == own_number() {
             for number in self.follow.unnamed_senders() {
                 self.follow.name_task(number, task::thread_name(number, number).unwrap_or_default());
@@ -154,7 +154,7 @@ impl<'a> EventWatcher<'a> {
         }
     }
 
-    /// Ends watching.
+    /// Ends watching and returns the result.
     pub fn finish_watching(mut self) -> WatchedCommand {
         let until_ns = monotonic_raw_ns();
         let batch = self.streams.drain_all();
@@ -170,15 +170,15 @@ impl<'a> EventWatcher<'a> {
     }
 }
 
-/// What was seen of a program.
+/// Result of watching a program.
 #[derive(Debug)]
 pub struct WatchedCommand {
-    /// How much could be seen.
+    /// Source of the observations.
     pub event_source: EventSource,
     /// The cpus that were watched.
     pub cpus: CpuSet,
-    /// What interrupted it.
+    /// Interruptions of the program.
     pub seen: BesideOutcome,
-    /// What could not be seen.
+    /// Facts that are not available.
     pub gaps: Vec<Gap>,
 }

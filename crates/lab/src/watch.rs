@@ -1,4 +1,4 @@
-//! Looks at all cpus and at the threads of a program, again and again at little cost, for `corewise watch`.
+//! Samples all cpus and a program's threads repeatedly and at little cost, for `corewise watch`.
 
 mod events;
 mod pace;
@@ -25,37 +25,37 @@ use corewise_sys::{Root, irq};
 pub use events::SwitchWatcher;
 pub use pace::WatchPace;
 
-/// Of each source of interrupts so many cpus are named.
+/// Maximum number of cpus listed for each source of interrupts.
 const MOST_CPUS: usize = 32;
 
-/// Looks again and again.
+/// Takes frames of a machine repeatedly.
 #[derive(Debug)]
 pub struct MachineMonitor {
     time: ProcessorTime,
     clocks: ClockRates,
     interrupts: InterruptRates,
     readers: BTreeMap<u32, ThreadReader>,
-    /// Where threads are read, if not of this machine.
+    /// Folder from which threads are read; `None` for this machine's /proc.
     proc: Option<PathBuf>,
     frames: FrameMaker,
 }
 
-/// What a look is about, beside the machine.
+/// Contents of a frame besides the machine.
 #[derive(Clone, Debug, Default)]
 pub struct WatchSubject {
     /// The processes of the program.
     pub processes: Vec<u32>,
-    /// What rules hold.
+    /// Placements that rules keep in force.
     pub holds: RuleHolds,
-    /// What became of the program; nothing while it runs.
+    /// Description of the program's end; `None` while it runs.
     pub end: Option<String>,
 }
 
 impl MachineMonitor {
-    /// Of this machine, whose cpus have these [speeds](corewise_model::worth::cpu_speeds).
+    /// Creates a monitor of this machine, with the [speeds](corewise_model::worth::cpu_speeds) of its cpus.
     ///
     /// # Errors
-    /// Where the times of cpus cannot be read.
+    /// The error if the cpus' times cannot be opened.
     pub fn new(machine: &Machine, speeds: Vec<CpuSpeed>) -> io::Result<Self> {
         Ok(Self {
             time: ProcessorTime::open()?,
@@ -67,11 +67,10 @@ impl MachineMonitor {
         })
     }
 
-    /// Of a folder with the files of another machine, as they lie in its root; its interrupts
-    /// are those of a root.
+    /// Creates a monitor of a recorded machine, from a folder laid out like its root. Interrupts are read from `root`.
     ///
     /// # Errors
-    /// Where the times of cpus cannot be read.
+    /// The error if the cpus' times cannot be opened.
     pub fn from_recording(folder: &Path, root: Root, machine: &Machine, speeds: Vec<CpuSpeed>) -> io::Result<Self> {
         let proc = folder.join("proc");
         Ok(Self {
@@ -84,10 +83,10 @@ impl MachineMonitor {
         })
     }
 
-    /// Looks, and makes a frame of this look and the one before.
+    /// Takes a reading, and makes a frame from it and the previous one.
     ///
     /// # Errors
-    /// Where the times of cpus cannot be read.
+    /// The error if the cpus' times cannot be read.
     pub fn take_frame(&mut self, subject: &WatchSubject, events: Option<&SwitchWatcher>) -> io::Result<WatchFrame> {
         let threads = self.read_threads(&subject.processes);
         let at_ns = monotonic_ns();
@@ -114,7 +113,7 @@ impl MachineMonitor {
         }))
     }
 
-    /// The next look reads all that there is, however long that takes.
+    /// Makes the next frame read the interrupt table even if it is not due yet.
     pub fn hurry_next(&mut self) {
         self.interrupts.pace = WatchPace::default();
     }
@@ -132,7 +131,7 @@ impl MachineMonitor {
     }
 }
 
-/// How often sources of interrupts struck each cpu: on many cpus the kernel takes long to write its table, so it is read less often there.
+/// Rates of interrupts by source and cpu. With many cpus the kernel takes long to write its table, so it is then read less often.
 #[derive(Debug)]
 struct InterruptRates {
     root: Root,
@@ -146,7 +145,7 @@ impl InterruptRates {
         Self { root, pace: WatchPace::default(), before: None, rates: None }
     }
 
-    /// The rates over the latest stretch; nothing before the second reading, or where there is no table.
+    /// Returns the rates between the latest two readings; `None` before the second reading, or if there is no table.
     fn read_rates(&mut self) -> Option<InterruptLook> {
         if let Some(begun) = self.pace.begin_if_due() {
             let (now, table) = (Instant::now(), irq::read_table(&self.root));

@@ -15,7 +15,7 @@ use corewise_machine::random::RandomGenerator;
 use corewise_machine::{CpuSet, Machine};
 
 const MACHINE: &str = "simulated-1536-cpus";
-/// How often each thing is timed.
+/// Number of times that each thing is timed.
 const REPEATS: usize = 11;
 
 /// Every form of the language; large objects and counts, since those take longest. Some have no cpu here, and that is
@@ -127,7 +127,7 @@ fn random_expressions(machine: &Machine, count: usize) -> Result<Vec<ResolvedExp
     Ok(resolved)
 }
 
-/// Times to parse and to resolve one expression, and what it is, where it has a cpu here.
+/// Returns the times to parse and to resolve one expression, and its resolution; `None` if it cannot be resolved.
 fn expression_times(
     machine: &Machine,
     text: &str,

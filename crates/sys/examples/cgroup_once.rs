@@ -1,6 +1,6 @@
 //! Runs a command in a control group of its own and puts everything back: cgroup_once JOURNALS CPUS NODES|- COMMAND…
 //!
-//! Ended by a signal it leaves its changes behind, as a crash does, for `corewise undo --journal JOURNALS`.
+//! If a signal ends it, its changes remain, as after a crash; `corewise undo --journal JOURNALS` undoes them.
 
 use std::error::Error;
 use std::process::{Command, ExitCode};

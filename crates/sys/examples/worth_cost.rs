@@ -1,6 +1,7 @@
-//! What the map of worth costs: a read beside sched_getcpu, reads that are torn, and an update of 512 cpus; and how soon a thief is seen in it.
+//! Measures the map of worth: the cost of a read beside sched_getcpu, torn reads, the cost of an update of 512 cpus, and the delay until a
+//! thief (a busy thread that takes a cpu's time) shows in it.
 //!
-//! `cargo xtask compare-worth` runs it in the release profile; it ends with 1 where a read was torn.
+//! `cargo xtask compare-worth` runs it in the release profile; it ends with 1 if a read was torn.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -15,18 +16,19 @@ use corewise_model::stats::order::quantile;
 use corewise_sys::affinity::{self, running_on};
 use corewise_sys::worth::{ProcessorTime, WorthReader, WorthWriter};
 
-/// How often each is measured, in turn.
+/// Number of rounds, in each of which everything is measured.
 const ROUNDS: usize = 101;
-/// Calls of a round.
+/// Calls per measurement.
 const CALLS: u32 = 100_000;
-/// Reads that are checked while another thread writes.
+/// Number of reads checked while another thread writes.
 const CHECKED: u64 = 100_000_000;
-/// The interval of the map in which a thief is looked for, and how many thieves there are.
+/// Update interval of the map in which thieves are looked for.
 const TICK: Duration = Duration::from_millis(100);
+/// Number of thieves.
 const THIEVES: usize = 20;
-/// A cpu that has less than this to itself shows no thief; one that takes this much of it is seen.
+/// Busy share of a cpu from which a thief counts as seen; attempts on a cpu that is already this busy are skipped.
 const SEEN: f32 = 0.5;
-/// The cpus of the large machine.
+/// Number of cpus of the large machine.
 const MANY: u32 = 512;
 
 fn main() -> io::Result<ExitCode> {
@@ -78,7 +80,7 @@ fn torn(writer: &WorthWriter, reader: &WorthReader, records: &mut [WorthRecord])
             for number in (0..=u16::MAX).cycle().take_while(|_| !ended.load(Ordering::Relaxed)) {
                 records[0] = uniform(number);
                 writer.write_records(&records[..1]);
-                // Who writes without a pause is never done when a reader looks again.
+                // Without a pause, the writer would be in the middle of a write at each retry of the reader.
                 (0..20).for_each(|_| std::hint::spin_loop());
             }
         });
@@ -89,7 +91,8 @@ fn torn(writer: &WorthWriter, reader: &WorthReader, records: &mut [WorthRecord])
     })
 }
 
-/// An update from texts like /proc/stat's; what the kernel takes to write such a text is not in it, and is shown for this machine.
+/// Measures an update from a text like /proc/stat's, without the kernel's time to write it. Measures a read of this machine's /proc/stat
+/// separately.
 fn updates(writer: &WorthWriter) -> io::Result<()> {
     let mut file = tempfile::tempfile()?;
     writeln!(file, "cpu  1 2 3 4 5 6 7 8 9 10")?;
@@ -118,7 +121,7 @@ fn updates(writer: &WorthWriter) -> io::Result<()> {
     Ok(())
 }
 
-/// After how long a busy thread on a cpu of this machine shows in a map that is updated each [`TICK`].
+/// Measures the delay until a busy thread on a cpu of this machine shows in a map that is updated each [`TICK`].
 fn thieves() -> io::Result<()> {
     let online = affinity::current_affinity()?;
     let cpu = online.highest().unwrap_or_default();

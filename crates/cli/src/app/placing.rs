@@ -65,7 +65,7 @@ pub fn resolve_for_all(
     Ok(placing::resolve_for_all(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
-/// Resolves an expression on another machine, where all cpus may be used.
+/// Resolves an expression on another machine, with all of its allowed cpus.
 pub fn resolve_elsewhere(
     expression: &PlacementExpression,
     machine: &Machine,

@@ -1,10 +1,10 @@
-//! Aligned columns with tones; a terminal that is too narrow loses the least important columns first.
+//! Aligned columns with tones. On a narrow terminal, the least important columns are dropped first.
 
 use super::printable::{printable_name, text_width as columns};
 use super::text::StyledLine;
 use super::wrap::wrap_line;
 
-/// On which side a column's cells stand.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellAlignment {
     /// Text.
@@ -14,7 +14,7 @@ pub enum CellAlignment {
 }
 
 impl CellAlignment {
-    /// Pads a cell to a width; one that is wider stays as it is.
+    /// Pads a cell to a width; a wider cell stays unchanged.
     pub fn pad(self, cell: StyledLine, width: usize) -> StyledLine {
         let padding = " ".repeat(width.saturating_sub(cell.width()));
         match self {
@@ -38,7 +38,7 @@ pub fn fit_by_rank(columns: &[(usize, u8)], gap: usize, width: usize) -> Vec<usi
     kept
 }
 
-/// A column: its title, its unit said once, and how much it matters.
+/// A column, with its title, unit and rank.
 #[derive(Clone, Debug)]
 pub struct GridColumn {
     title: String,
@@ -51,7 +51,7 @@ pub struct GridColumn {
 }
 
 impl GridColumn {
-    /// A column of text. Rank 0 is never dropped; of the others the highest goes first, and of equals the rightmost.
+    /// Creates a column of text. Rank 0 is never dropped; of the others the highest goes first, and of equals the rightmost.
     pub fn text(title: impl AsRef<str>, rank: u8) -> Self {
         let title = printable_name(title.as_ref());
         Self {
@@ -65,26 +65,26 @@ impl GridColumn {
         }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers; ranks are as in [`Self::text`].
     pub fn number(title: impl AsRef<str>, unit: impl AsRef<str>, rank: u8) -> Self {
         Self { unit: printable_name(unit.as_ref()), align: CellAlignment::Right, ..Self::text(title, rank) }
     }
 
-    /// The column, with the name that a remark on dropped columns uses.
+    /// Sets the name that a remark on dropped columns uses; by default it is the title.
     #[must_use]
     pub fn with_name(mut self, name: impl AsRef<str>) -> Self {
         self.name = printable_name(name.as_ref());
         self
     }
 
-    /// The column, for which only documents have room.
+    /// Shows the column only in documents.
     #[must_use]
     pub fn for_documents(mut self) -> Self {
         self.is_for_documents = true;
         self
     }
 
-    /// The column, whose cells may be cut to a width before another column is dropped for it.
+    /// Lets the column's cells be cut to a width before other columns are dropped.
     #[must_use]
     pub fn shrinking_to(mut self, width: usize) -> Self {
         self.shrinks_to = Some(width);
@@ -101,12 +101,12 @@ pub struct TextGrid {
     indent: usize,
 }
 
-/// A table as a whole, for documents: what it shows, however wide that is.
+/// A table in full width, for documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeTable {
-    /// The headings of its columns, from left to right.
+    /// Headings of the columns, from left to right.
     pub headings: Vec<ColumnHeading>,
-    /// Its rows: a cell for each column.
+    /// Rows, with a cell for each column.
     pub rows: Vec<Vec<StyledLine>>,
 }
 
@@ -117,28 +117,28 @@ pub struct ColumnHeading {
     pub title: String,
     /// The unit; may be empty.
     pub unit: String,
-    /// The name, for a reader who cannot see what the column is; may be empty.
+    /// The name, for screen readers; may be empty.
     pub name: String,
-    /// Whether its cells are numbers, which stand on the right.
+    /// True if its cells are numbers, which are aligned right.
     pub is_number: bool,
 }
 
-/// A grid as it fits: its lines, and the titles of the columns that did not.
+/// A grid fitted to a width.
 #[derive(Clone, Debug)]
 pub struct FittedGrid {
-    /// Titles, units where there are any, rows.
+    /// Titles, units if there are any, and rows.
     pub lines: Vec<StyledLine>,
-    /// The names of the columns that were dropped, from left to right.
+    /// Names of the dropped columns, from left to right.
     pub dropped: Vec<String>,
 }
 
 impl TextGrid {
-    /// A grid without rows.
+    /// Creates a grid without rows.
     pub fn new(columns: Vec<GridColumn>) -> Self {
         Self { columns, rows: Vec::new(), gap: 2, indent: 0 }
     }
 
-    /// The grid, moved to the right.
+    /// Indents the grid by a number of columns.
     #[must_use]
     pub fn with_indent(mut self, indent: usize) -> Self {
         self.indent = indent;
@@ -148,13 +148,13 @@ impl TextGrid {
     /// Adds a row: one cell for each column.
     ///
     /// # Panics
-    /// When the number of cells is not that of the columns.
+    /// If the number of cells differs from the number of columns.
     pub fn add_row(&mut self, cells: Vec<StyledLine>) {
         assert_eq!(cells.len(), self.columns.len(), "a cell for every column");
         self.rows.push(cells);
     }
 
-    /// The grid at a width.
+    /// Fits the grid to a width.
     pub fn fit_to(&self, width: usize) -> FittedGrid {
         let width = width.saturating_sub(self.indent);
         let is_shown = |index: &usize| !self.columns[*index].is_for_documents && self.has_content(*index);
@@ -169,7 +169,7 @@ impl TextGrid {
         }
     }
 
-    /// Its lines at a width, with a remark on the columns that did not fit.
+    /// Returns its lines at a width, with a remark on dropped columns.
     pub fn draw_lines(&self, width: usize) -> Vec<StyledLine> {
         let FittedGrid { mut lines, dropped } = self.fit_to(width);
         if !dropped.is_empty() {
@@ -179,7 +179,7 @@ impl TextGrid {
         lines
     }
 
-    /// The whole of it: all columns that say something.
+    /// Returns all columns with content, at full width.
     pub fn whole_table(&self) -> WholeTable {
         let shown: Vec<usize> = (0..self.columns.len()).filter(|&index| self.has_content(index)).collect();
         let heading = |&index: &usize| {
@@ -190,7 +190,7 @@ impl TextGrid {
         WholeTable { headings: shown.iter().map(heading).collect(), rows: self.rows.iter().map(cells).collect() }
     }
 
-    /// A column in which every cell is empty says nothing.
+    /// Returns false if all cells of the column are empty; true if there are no rows.
     fn has_content(&self, index: usize) -> bool {
         self.rows.is_empty() || self.rows.iter().any(|row| !row[index].is_empty())
     }
@@ -206,7 +206,7 @@ impl TextGrid {
         self.columns[index].shrinks_to.map_or(natural, |least| natural.min(least))
     }
 
-    /// The widths of the kept columns: shrinking ones give up what is too much, the rightmost first.
+    /// Returns the widths of the kept columns. If they are too wide, shrinking columns give up width, the rightmost first.
     fn column_widths(&self, kept: &[usize], width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = kept.iter().map(|&index| self.natural_width(index)).collect();
         let total = widths.iter().sum::<usize>() + self.gap * kept.len().saturating_sub(1);
@@ -253,7 +253,7 @@ impl TextGrid {
 }
 
 impl StyledLine {
-    /// Spaces at the end do not count against the width; anything else is cut.
+    /// Cuts the line to a width; spaces at its end do not count.
     fn cut_end(self, width: usize) -> Self {
         if columns(&self.to_plain()) <= width { self } else { self.cut_to(width) }
     }

@@ -1,4 +1,4 @@
-//! Suggested commands as they are typed here: quoted for a shell, and with the options that decide where they look.
+//! Formats suggested commands for typing: quoted for a shell, and with the options that this process was given, such as `--store`.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,14 +8,14 @@ use corewise_model::links::map::{LinkMapOrigin, LinkMapProvenance};
 
 use super::printable::{is_hidden, make_printable};
 
-/// Options that were typed and that suggested commands repeat, by the command's name: without them it would look elsewhere.
+/// Typed options that suggested commands repeat, by the command's name. Without them a command would look elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CarriedOptions {
-    /// The words of each command's options; commands that repeat nothing are absent.
+    /// Words of each command's options; commands that repeat nothing are absent.
     pub by_command: BTreeMap<String, Vec<String>>,
 }
 
-/// The options that suggestions of this process repeat. They are global because some hundred sentences suggest a command, also on the
+/// Options that suggestions of this process repeat. They are global because some hundred sentences suggest a command, also on the
 /// thread that answers signals.
 static CARRIED: Mutex<CarriedOptions> = Mutex::new(CarriedOptions { by_command: BTreeMap::new() });
 
@@ -28,7 +28,7 @@ pub fn carry_options(options: CarriedOptions) {
     replace_carried(options);
 }
 
-/// Makes something for other people, such as a page: its suggestions repeat nothing that was typed here.
+/// Runs `make` for output meant for other people, such as a page. Its suggestions repeat no options typed here.
 pub fn write_for_others<T>(make: impl FnOnce() -> T) -> T {
     let before = replace_carried(CarriedOptions::default());
     let made = make();
@@ -76,12 +76,12 @@ pub fn run_line(on: &str, memory: Option<&str>, roles: Option<&str>, command: &s
     format!("{} {command}", format_typed(&suggested_command::run_winner(on, memory, roles, &[])))
 }
 
-/// A command line as it is typed in a shell.
+/// Quotes a command line for a shell.
 pub fn quote_words(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     words.into_iter().map(|word| quote_word(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// A word as it is typed in a shell.
+/// Quotes a word for a shell.
 pub fn quote_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:@%+".contains(c);
     // Characters that cannot be printed as they are become bytes in the notation of a shell (POSIX.1-2024, 2.2.4).

@@ -1,4 +1,4 @@
-//! The kernel's accounts of a program's threads, read while it runs: for who may not see the kernel's events.
+//! Reads the kernel's accounts of a program's threads while it runs, for users without access to the kernel's events.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -14,26 +14,26 @@ use corewise_sys::{Root, irq};
 
 use super::{INTERVAL, WatchedCommand};
 
-/// Looking takes no more than this share of the time: one part in so many.
+/// Length of a pause, as a multiple of the time that the reading before it took.
 const LOOK_SHARE: u32 = 50;
 
-/// Accounts that are read again and again.
+/// Reads the accounts repeatedly.
 #[derive(Debug)]
 pub struct AccountsReader {
     cpus: CpuSet,
     begun: Instant,
     interrupts: InterruptTable,
-    /// What this process had before the program.
+    /// Child processes that this process had before the program.
     others: OtherProcesses,
-    /// The threads that there are, and what was last known of each.
+    /// Latest account of each existing thread, by process and thread number.
     present: HashMap<(u32, u32), ThreadAccount>,
-    /// What is known of those that have ended.
+    /// Sum of the latest accounts of ended threads.
     ended: ThreadAccount,
     threads: u64,
 }
 
 impl AccountsReader {
-    /// Begins, for a program that is not started yet; its cpus are those whose interrupts are counted.
+    /// Begins reading, before the program is started. Interrupts are counted on `cpus`.
     pub fn new(cpus: &CpuSet) -> Self {
         Self {
             cpus: cpus.clone(),
@@ -46,7 +46,7 @@ impl AccountsReader {
         }
     }
 
-    /// Reads the accounts of all threads; how long to wait for the next time.
+    /// Reads the accounts of all threads. Returns the time to wait before the next call.
     pub fn read_accounts(&mut self) -> Duration {
         let begun = Instant::now();
         let before = std::mem::take(&mut self.present);
@@ -63,12 +63,12 @@ impl AccountsReader {
         INTERVAL.max(begun.elapsed() * LOOK_SHARE)
     }
 
-    /// Those of the program.
+    /// Lists the program's processes.
     fn list_processes(&mut self) -> Vec<ProcessThreads> {
         self.others.take_out(task::descendant_processes(std::process::id()))
     }
 
-    /// Ends: the accounts so far, and what this kernel does not account for.
+    /// Ends reading. Returns the sums, with gaps for accounts that this kernel does not keep.
     pub fn finish_reading(mut self) -> WatchedCommand {
         self.read_accounts();
         let sum = self.present.values().fold(self.ended, add_accounts);

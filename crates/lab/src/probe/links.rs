@@ -85,7 +85,7 @@ pub struct MissedVisit {
 /// A way to communicate: what each side does. Hot loops are free functions without allocations, and without system calls other than the
 /// measured ones.
 trait TalkKind: Sync {
-    /// Where the two talk.
+    /// Memory or channel through which the two communicate.
     type Place: TalkPlace;
 
     /// Returns the number of samples and their kind.
@@ -94,7 +94,7 @@ trait TalkKind: Sync {
     /// Allocates the place; called on the first cpu.
     fn allocate_place(&self, home: MemoryHome) -> io::Result<Self::Place>;
 
-    /// The side of the first cpu, or `None` if it was taken from the place before.
+    /// Returns the side of the first cpu, or `None` if it was taken from the place before.
     fn first_side<'a, T: TickSource>(
         &'a self,
         place: &'a Self::Place,
@@ -102,7 +102,7 @@ trait TalkKind: Sync {
         meeting: &'a TalkMeeting<'a>,
     ) -> Option<impl TalkSide>;
 
-    /// The side of the second cpu, likewise.
+    /// Returns the side of the second cpu, or `None` if it was taken from the place before.
     fn second_side<'a, T: TickSource>(
         &'a self,
         place: &'a Self::Place,
@@ -117,7 +117,7 @@ trait TalkKind: Sync {
         }
     }
 
-    /// Takes those of the second cpu's side, untimed.
+    /// Takes the samples of the second cpu's side, untimed.
     fn run_second<T: TickSource>(&self, place: &Self::Place, ticks: T, meeting: &TalkMeeting, record: &mut SideRecord) {
         if let Some(mut side) = self.second_side(place, ticks, meeting) {
             take_samples(UntimedTicks, &self.sample_plan(), &mut side, record);
@@ -130,9 +130,9 @@ trait TalkKind: Sync {
     }
 }
 
-/// Where two threads talk.
+/// Memory or channel through which two threads communicate.
 trait TalkPlace: Send + Sync {
-    /// The node that it is on.
+    /// Returns the node of its memory; `None` if unknown.
     fn home(&self) -> Option<u32>;
 }
 

@@ -1,4 +1,4 @@
-//! The kernel's switches of all cpus, taken out of their buffers by a thread of their own, which reduces them at once.
+//! Switch events of all cpus. A dedicated thread takes them out of the kernel's buffers and reduces them at once.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +15,18 @@ use corewise_sys::thread::ThreadGlance;
 
 use crate::streams::CpuStreams;
 
-/// What is wanted of every cpu.
+/// Events recorded on every cpu.
 const OF_ALL: [EventInterest; 1] = [EventInterest::Switches];
-/// How often events are taken out of their buffers.
+/// Interval at which events are taken out of their buffers.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How soon the end of watching is noticed.
+/// Longest delay until the end of watching is noticed.
 const STEP: Duration = Duration::from_millis(50);
-/// They are given up where they take more than this share of a cpu, over so long.
+/// Largest share of a cpu that reading may take, over [`OVER`]; above it, reading ends.
 const LARGEST_SHARE: f64 = 0.005;
+/// Time over which the share is measured.
 const OVER: Duration = Duration::from_secs(5);
 
-/// What the thread and its owner share.
+/// State shared by the thread and its owner.
 #[derive(Debug)]
 struct SharedSwitches {
     state: Mutex<SwitchesState>,
@@ -34,15 +35,15 @@ struct SharedSwitches {
 
 #[derive(Debug)]
 enum SwitchesState {
-    /// The way to the events is being opened, which takes some 100 ms.
+    /// Events are being opened, which takes some 100 ms.
     Opening,
-    /// Events come, from this source.
+    /// Events arrive from this source.
     Live(&'static str, SwitchReducer),
-    /// There are none: why.
+    /// Events are not available, with the reason.
     Refused(String),
 }
 
-/// The events of all cpus, while this value is there.
+/// Watches the switches of all cpus until it is dropped.
 #[derive(Debug)]
 pub struct SwitchWatcher {
     shared: Arc<SharedSwitches>,
@@ -50,7 +51,7 @@ pub struct SwitchWatcher {
 }
 
 impl SwitchWatcher {
-    /// Begins to open them; nothing waits for that.
+    /// Begins to open the events, without waiting.
     pub fn open() -> Self {
         let shared =
             Arc::new(SharedSwitches { state: Mutex::new(SwitchesState::Opening), is_over: AtomicBool::new(false) });
@@ -65,7 +66,7 @@ impl SwitchWatcher {
         Self { shared, thread: thread.ok() }
     }
 
-    /// Waits until they come or are refused, at most for so long.
+    /// Waits until events arrive or are refused, for at most `patience`.
     pub fn wait_until_settled(&self, patience: Duration) {
         let begun = Instant::now();
         while begun.elapsed() < patience && matches!(*self.shared.lock_state(), SwitchesState::Opening) {
@@ -73,10 +74,10 @@ impl SwitchWatcher {
         }
     }
 
-    /// What there was since this was asked last.
+    /// Returns the switches since the previous call.
     ///
     /// # Errors
-    /// Why there are no events.
+    /// The reason if there are no events, or not yet.
     pub fn take_switches(&self) -> Result<TaskSwitches, String> {
         match &mut *self.shared.lock_state() {
             SwitchesState::Opening => Err("the kernel's events are being opened".to_owned()),
@@ -92,7 +93,7 @@ impl Drop for SwitchWatcher {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // The tracepoints rest when it has ended. If it panicked, that was said.
+            // The tracepoints are disabled once the thread has ended. A panic has been reported already.
             let _ = thread.join();
         }
     }
@@ -112,9 +113,9 @@ impl SharedSwitches {
     }
 }
 
-/// Watches until the owner is gone, or there is a reason not to, which is the answer.
+/// Watches until the owner is gone or an error occurs. Returns the reason, which is empty if the owner is gone.
 fn watch_switches(shared: &SharedSwitches) -> String {
-    // Numbers of tasks are the system's in events; only where this process sees the whole system they mean the same here.
+    // Task numbers in events are the system's. They are valid here only if this process sees the whole system.
     if !sees_all_numbers() {
         return "in this namespace of processes events have other numbers of threads".to_owned();
     }
@@ -155,7 +156,7 @@ fn reduce_events(recorder: &EventRecorder, shared: &SharedSwitches) -> io::Resul
     Ok(String::new())
 }
 
-/// What reading events has cost lately.
+/// Recent cost of reading events.
 struct ReadingCost {
     begun: Instant,
     cpu_time_ns: u64,
@@ -167,7 +168,7 @@ impl ReadingCost {
         Self { begun: Instant::now(), cpu_time_ns: ThreadGlance::read_now().cpu_time_ns, events: 0 }
     }
 
-    /// Why to give up, where it is more than it may be.
+    /// Returns the reason to end reading if it costs more than [`LARGEST_SHARE`]; otherwise `None`.
     fn explain_too_much(&mut self, events: usize) -> Option<String> {
         self.events += events;
         let elapsed = self.begun.elapsed();

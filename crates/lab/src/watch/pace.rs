@@ -1,24 +1,24 @@
-//! How often something that takes long is done: so that it takes no more than a fixed share of the time.
+//! Limits expensive work to a fixed share of the time.
 
 use std::time::{Duration, Instant};
 
-/// It takes no more than one part in so many of a cpu's time.
+/// Length of a pause, as a multiple of the time that the work took.
 const SHARE: u32 = 400;
 
-/// When something is due.
+/// Time at which work is due next; at once if there is none yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WatchPace {
     next: Option<Instant>,
 }
 
 impl WatchPace {
-    /// When it begins, if it is due.
+    /// Returns the current time if work is due; otherwise `None`.
     pub fn begin_if_due(&self) -> Option<Instant> {
         let now = Instant::now();
         self.next.is_none_or(|next| next <= now).then_some(now)
     }
 
-    /// It has been done since then: the next time is as far away as it took long.
+    /// Ends work begun at `begun`, and schedules the next in proportion to its duration.
     pub fn end_turn(&mut self, begun: Instant) {
         self.next = Some(begun + pause_after(begun.elapsed()));
     }

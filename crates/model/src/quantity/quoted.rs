@@ -48,7 +48,7 @@ impl From<f64> for QuotedQuantity {
     }
 }
 
-/// A change of a metric's unit to one that does not convert into that of earlier lines.
+/// A change of a metric's unit, if the new unit does not convert into the unit of earlier lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("changed its unit from {from} to {to}, which cannot be converted: \"{first}\", then \"{then}\"")]
 pub struct UnitChange {

@@ -82,7 +82,7 @@ impl SurveyConclusions {
     }
 }
 
-/// Comparison of the first cpu, where most interrupts go, with its peers.
+/// Comparison of the first cpu, which gets most interrupts, with its peers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstCpu {
     /// Its number.

@@ -61,7 +61,7 @@ pub fn describe_in_force(task: &RunTask, place: &ResolvedPlacement) -> String {
     text
 }
 
-/// Describes an event of a thread; `who` comes from [`thread`].
+/// Describes an event of a thread, named as [`describe_thread`] does.
 pub fn describe_event(event: &HoldEvent, who: &str) -> String {
     match event {
         HoldEvent::Noticed { cpus, response: MaskResponse::Left, .. } => {

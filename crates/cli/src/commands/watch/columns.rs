@@ -1,4 +1,4 @@
-//! The columns of `watch`, a declaration each: title, width, rank, side, when it is there, and its cells.
+//! Declares the columns of `watch`: title, width, rank, alignment, condition, and cells.
 
 use corewise_machine::{CpuSet, Machine};
 use corewise_model::watch::{CpuNow, CpuShares, ThreadNow};
@@ -11,7 +11,7 @@ use crate::draw::text::{StyledLine, TextTone};
 
 /// Stands for an unknown value.
 const UNKNOWN: &str = "–";
-/// Share of the time from which on the host's part is a warning.
+/// Share of the time from which the host's part is shown as a warning.
 const MUCH_FOR_THE_HOST: f32 = 0.05;
 
 /// Makes the cell of a row of cpus.
@@ -19,26 +19,26 @@ pub type CpuCell = fn(&CpuRow<'_>) -> StyledLine;
 /// Makes the cell of a thread.
 pub type ThreadCell = fn(&ThreadNow) -> StyledLine;
 
-/// A column whose cells are made by a function of the type `F`.
+/// A column; a function of type `F` makes its cells.
 pub struct WatchColumn<F> {
     title: &'static str,
     width: usize,
     /// Columns of higher ranks are dropped first.
     rank: u8,
     align: CellAlignment,
-    /// Whether this moment has something to show in it.
+    /// Returns true if the column has content at the moment.
     is_there: fn(&WatchView) -> bool,
     /// Makes a cell.
     pub cell: F,
 }
 
-/// The cpus of one row: one, or those of an object of the machine.
+/// Cpus of one row: a single cpu, or all cpus of an object of the machine.
 pub struct CpuRow<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// The cpus.
     pub cpus: &'a CpuSet,
-    /// Those of them that are online.
+    /// State of the cpus that are online.
     pub seen: Vec<&'a CpuNow>,
 }
 
@@ -215,7 +215,7 @@ impl CpuRow<'_> {
     }
 }
 
-/// Returns the columns that are there and fit.
+/// Returns the columns that have content and fit.
 pub fn fit_columns<F>(
     columns: &'static [WatchColumn<F>],
     view: &WatchView,

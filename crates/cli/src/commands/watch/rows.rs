@@ -1,4 +1,4 @@
-//! The rows of the screen, each a line of columns that fit.
+//! Draws the rows of the screen, each a line with the columns that fit.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use crate::draw::number::format_brief;
 use crate::draw::printable::text_width as columns_of;
 use crate::draw::text::StyledLine;
 
-/// Shares from nothing to all.
+/// Characters for shares from 0 to 1, in eighths.
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The least room for what grows with the screen: bars, strips, trails.
+/// Minimum width of the parts that grow with the screen: bars, strips, trails.
 const LEAST_REST: usize = 10;
 
-/// How rows are drawn at a width.
+/// Layout of rows at a width.
 pub struct RowLayout<'a> {
     view: &'a WatchView,
     cpus: HashMap<u32, &'a CpuNow>,
@@ -31,7 +31,7 @@ pub struct RowLayout<'a> {
 }
 
 impl<'a> RowLayout<'a> {
-    /// Of a view.
+    /// Creates the layout of a view.
     pub fn new(view: &'a WatchView, width: usize) -> Self {
         let cpus: HashMap<u32, &CpuNow> = view.frame.cpus.iter().map(|cpu| (cpu.cpu, cpu)).collect();
         let label = if width < 60 { 14 } else { 20 };
@@ -41,7 +41,7 @@ impl<'a> RowLayout<'a> {
         Self { view, cpus, width, label, cpu_columns, thread_columns }
     }
 
-    /// The line of a row.
+    /// Draws the line of a row.
     pub fn draw_row(&self, row: &WatchRow<'_>) -> StyledLine {
         match row {
             WatchRow::Title(part) => self.draw_title(*part),
@@ -85,7 +85,7 @@ impl<'a> RowLayout<'a> {
         })
     }
 
-    /// A character for each cpu, or for the busiest of several where there is no room.
+    /// Draws a character for each cpu, or for the busiest of several if there is no room.
     fn draw_strip(&self, cpus: &CpuSet, room: usize) -> String {
         let used: Vec<Option<f32>> =
             cpus.iter().map(|cpu| self.cpus.get(&cpu)?.shares.map(|shares| used_share(&shares))).collect();
@@ -120,14 +120,14 @@ impl<'a> RowLayout<'a> {
     }
 }
 
-/// A text of exactly so many columns, with a space at its end.
+/// Cuts or pads a text to exactly `room` columns, the last of which is a space.
 fn pad_text(text: &str, room: usize) -> String {
     let text = crate::draw::printable::make_printable(text);
     let head = head_of(&text, room.saturating_sub(1));
     format!("{head}{}", " ".repeat(room.saturating_sub(columns_of(&head))))
 }
 
-/// The end of what is typed, as far as there is room.
+/// Returns the end of a typed text, cut at its beginning to `room` characters.
 pub fn cut_tail(text: &str, room: usize) -> String {
     let shown = crate::draw::printable::make_printable(text);
     let all = shown.chars().count();
@@ -142,7 +142,7 @@ fn level_character(used: f32) -> char {
     LEVELS[((used * 8.0).round() as usize).min(8)]
 }
 
-/// Programs, handlers and the host, from the left.
+/// Draws the shares of programs, interrupt handlers and the host, from the left.
 fn draw_bar(shares: &CpuShares, room: usize) -> String {
     let columns = |share: f32| (share.clamp(0.0, 1.0) * room as f32).round() as usize;
     let (busy, host) = (columns(shares.busy), columns(shares.host));
@@ -151,7 +151,7 @@ fn draw_bar(shares: &CpuShares, room: usize) -> String {
     format!("{}{}{}", "█".repeat(busy), "▒".repeat(handlers), "░".repeat(host))
 }
 
-/// The titles of a part's columns begin with its name.
+/// Returns the name with which a part's line of titles begins.
 const fn part_word(part: ScreenPart) -> &'static str {
     match part {
         ScreenPart::Cpus => "CPUS",

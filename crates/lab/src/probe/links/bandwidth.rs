@@ -32,7 +32,7 @@ impl BandwidthTalk {
         (SAMPLE_BYTES / self.block_bytes.max(1)).max(1) as u64
     }
 
-    /// The block, and behind it the line whose turn it is.
+    /// Returns the block, and the word in a line behind it that says which side's turn it is.
     fn block_and_turn<'a>(&self, place: &'a PageMemory) -> (&'a [AtomicU64], &'a AtomicU64) {
         (&place.words()[..self.block_bytes / size_of::<AtomicU64>()], place.line(place.line_count() - 1))
     }

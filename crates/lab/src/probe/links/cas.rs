@@ -13,8 +13,8 @@ use super::{MemoryHome, TalkKind, allocate_memory, lines};
 
 /// Round trips of one sample: about 10 us, short against a time slice, so that few samples are interrupted.
 const ROUND_TRIPS: u64 = 100;
-/// Round trips before each sample: the first's second swap waits for the answer to its first one, and what it times is from one swap to
-/// another.
+/// Round trips before each sample. The first side's second swap waits for the answer to its first one, so that a sample lasts from swap to
+/// swap.
 const LEAD: u64 = 2;
 /// Samples on each line.
 const SAMPLES: usize = 5;
@@ -32,7 +32,7 @@ impl CasTalk {
         Self { lines: lines::choose_lines(random) }
     }
 
-    /// One side: swaps each second number, the first the even ones, the second the odd ones.
+    /// Returns one side. It swaps every second number: the even ones on the first side, the odd ones on the second.
     fn side<'a>(&self, place: &'a PageMemory, begins_at: u64, meeting: &'a TalkMeeting<'a>) -> impl TalkSide + use<'a> {
         let lines = self.lines.map(|line| place.line(line));
         CountedSide::new(LEAD, ROUND_TRIPS, move |line, trips| {

@@ -93,7 +93,7 @@ impl TalkSide for ChannelSender<'_> {
                 return false;
             }
         }
-        // All samples have equally many sends, so that their mean weights sends equally, not times.
+        // All samples have the same number of sends, so that their mean weights all sends equally.
         self.sends = sends;
         self.sender.send(END).is_ok()
     }

@@ -1,4 +1,4 @@
-//! State shared by the two threads of any visit: its end, and what went wrong.
+//! State shared by the two threads of any visit: its end, and its failure if any.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -61,7 +61,7 @@ impl<'a> TalkMeeting<'a> {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the failure, if any.
+    /// Returns the failure as an error, if any.
     pub fn check_trouble(&self) -> Result<(), MeetingTrouble> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }

@@ -86,7 +86,7 @@ impl TalkKind for OnewayTalk {
         Some(self.new_side(place, false, ticks, meeting))
     }
 
-    /// Messages to the second are timed on the second's clock.
+    /// Selects the messages to the second side, which are timed on its cpu. Fails if the clocks disagree or are too coarse.
     fn choose_samples<'r>(&self, records: &'r [SideRecord; 2]) -> Result<&'r [f64], String> {
         let [back, there] = records.each_ref().map(|record| record.values.as_slice());
         let [first, second] = self.cpus;
@@ -179,7 +179,7 @@ fn read_and_write<T: TickSource>(ticks: T, lines: &[&AtomicU64], taken: &mut [i6
     true
 }
 
-/// Waits for a message; returns the ticks since it was sent.
+/// Waits for a message. Returns the ticks since it was sent, or `None` if the visit is over.
 #[inline(always)]
 fn await_message<T: TickSource>(ticks: T, line: &AtomicU64, meeting: &TalkMeeting) -> Option<i64> {
     let mut sent = 0;

@@ -37,7 +37,7 @@ pub enum SampleAverage {
 }
 
 impl SampleAverage {
-    /// Computes the number of some values; NaN for none.
+    /// Computes the statistic of some values; NaN if there are none.
     pub fn average_of(self, values: &[f64]) -> f64 {
         match self {
             Self::Median => median(values),
@@ -47,7 +47,7 @@ impl SampleAverage {
 }
 
 impl SamplePlan {
-    /// Samples on one line, of threads that do not sleep, whose median counts.
+    /// Creates a plan for samples on one line, without sleeping, summarized by their median.
     pub const fn new(samples: usize, numbers: f64) -> Self {
         Self { groups: 1, samples, numbers, sleeps: false, number: SampleAverage::Median }
     }
@@ -82,7 +82,7 @@ pub trait TalkSide {
     }
 }
 
-/// A side that passes on numbers: those of a sample follow those of the one before, and each group begins anew with 0.
+/// A side that passes on consecutive numbers from sample to sample. Each group begins with 0.
 pub struct CountedSide<P> {
     lead: u64,
     sample: u64,
@@ -176,7 +176,7 @@ pub struct SiftedSamples {
     pub spoiled: SpoiledSamples,
 }
 
-/// Discards samples in which a side lost the cpu, and those much longer than typical in their group. Groups are judged separately, since
+/// Discards samples in which a side lost the cpu, and samples much longer than typical in their group. Groups are judged separately, since
 /// some lines are more expensive than others (their home in the cache is elsewhere).
 pub fn sift_samples(plan: &SamplePlan, values: &[f64], switches: [&[u64]; 2]) -> SiftedSamples {
     let noted = switches.map(|counts| counts.len().saturating_sub(1));

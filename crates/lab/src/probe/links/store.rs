@@ -29,7 +29,7 @@ impl StoreTalk {
         Self { lines: lines::choose_lines(random) }
     }
 
-    /// The lines of the first, and those of the second.
+    /// Returns the first side's lines, then the second side's.
     fn lines<'a>(&self, place: &'a PageMemory) -> [[&'a AtomicU64; PAIRS]; 2] {
         [0, PAIRS].map(|from| std::array::from_fn(|pair| place.line(self.lines[from + pair])))
     }

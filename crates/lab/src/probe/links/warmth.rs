@@ -67,7 +67,7 @@ impl ClockWarmth {
         }
     }
 
-    /// Returns the current clock rate of the calling thread's core, in gigahertz.
+    /// Returns the current clock rate of the calling thread's core, in gigahertz; `None` if the clock is too coarse.
     pub fn look_at_core(&self, core: &PinnedCore<impl TickSource>) -> Option<f64> {
         let gigahertz = core.estimate_gigahertz()?;
         self.set_best(core.cpu, self.best_of(core.cpu).map_or(gigahertz, |best| best.max(gigahertz)));

@@ -1,4 +1,4 @@
-//! The oldest question about cpus: is the first one, where most interrupts go, worse than the others?
+//! The oldest question about cpus: is the first one, which gets most interrupts, worse than the others?
 
 use super::quantity::{CpuQuantity, QuantityTest, settles_s};
 use super::{FirstCpu, PendingAnswer, words};

@@ -101,7 +101,7 @@ impl CpuQuantity {
     }
 }
 
-/// Returns the groups of cpus to compare with each other, those of the same last-level cache and kind. If every cpu is
+/// Returns the groups of cpus to compare with each other: cpus of the same last-level cache and kind. If every cpu is
 /// alone in its cache, these are the cpus of one kind; if each is alone in its kind, all cpus. A cpu that is alone
 /// among groups has no peers. Cpus visited in less than half of the rounds, for example after going offline, are left
 /// out.
@@ -180,7 +180,7 @@ impl QuantityTest {
         })
     }
 
-    /// Returns the effect without a finding whose interval reaches farthest.
+    /// Returns the effect with the farthest end of its interval, among the effects without a finding.
     fn farthest_effect(&self) -> Option<&(usize, FindingEffect)> {
         let rest = self.immaterial.iter().chain(self.alike.iter().filter(|_| self.alike.len() > 1));
         rest.max_by(|(_, a), (_, b)| a.farthest_end().total_cmp(&b.farthest_end()))
