@@ -46,7 +46,6 @@ const USAGE: &str = "usage: cargo xtask CHORE
 that names a system or opens files, modules of the program that name artifacts outside of the rooms, commands that are suggested as texts, and crates that use others than they may
   words [--list names|words] [CRATE]
                           measure how names and comments of product code read, or list where; fails if a figure is above its aim
-  words --limits          check the same figures against the limits of the gate
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
   pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests
   page-cost               how long pages of 256 cpus and of 400 runs take to make and to be painted, and how large they are

@@ -1,4 +1,4 @@
-//! `cargo xtask words`: measures how names and comments of product code read, against aims and limits.
+//! `cargo xtask words`: measures how names and comments of product code read, against aims.
 
 mod source_facts;
 
@@ -11,50 +11,31 @@ use xtask::repository_root;
 use WordingMeasure::{OneWordFunctions, OneWordTypes, PhraseRate, SharedTypes};
 use source_facts::{CommentLine, SourceFacts, read_product_code};
 
-/// Figures with their aims. The gate enforces `limit`: the aim, or the figure as it was when the row was last changed, rounded up.
-/// Lower a limit when its figure falls; never raise one.
+/// Figures with their aims, which the gate enforces.
 const FIGURES: [WordingFigure; 11] = [
-    WordingFigure { name: "begins with \"What\"", measure: PhraseRate(r"^(What|Whatever)\b"), aim: 1.0, limit: 32.0 },
-    WordingFigure {
-        name: "who, whom, whose",
-        measure: PhraseRate(r"\b(who|whom|whose|whoever)\b"),
-        aim: 2.0,
-        limit: 6.0,
-    },
+    WordingFigure { name: "begins with \"What\"", measure: PhraseRate(r"^(What|Whatever)\b"), aim: 1.0 },
+    WordingFigure { name: "who, whom, whose", measure: PhraseRate(r"\b(who|whom|whose|whoever)\b"), aim: 2.0 },
     WordingFigure {
         name: "so many, so long, so much, so often",
         measure: PhraseRate(r"\bso (many|long|much|often|few|far)\b"),
         aim: 1.0,
-        limit: 7.0,
     },
     WordingFigure {
         name: "those that, that which, one that",
         measure: PhraseRate(r"\b(those (that|of|who)|that which|one that)\b"),
         aim: 1.0,
-        limit: 6.0,
     },
-    WordingFigure {
-        name: "somebody, nobody, anybody",
-        measure: PhraseRate(r"\b(some|no|any)body\b"),
-        aim: 0.5,
-        limit: 3.0,
-    },
-    WordingFigure {
-        name: "where (for if, when)",
-        measure: PhraseRate(r"(^|[.,;:] )[Ww]here\b"),
-        aim: 3.0,
-        limit: 15.0,
-    },
-    WordingFigure { name: "told, tells", measure: PhraseRate(r"\b(told|tells?)\b"), aim: 0.5, limit: 4.0 },
+    WordingFigure { name: "somebody, nobody, anybody", measure: PhraseRate(r"\b(some|no|any)body\b"), aim: 0.5 },
+    WordingFigure { name: "where (for if, when)", measure: PhraseRate(r"(^|[.,;:] )[Ww]here\b"), aim: 3.0 },
+    WordingFigure { name: "told, tells", measure: PhraseRate(r"\b(told|tells?)\b"), aim: 0.5 },
     WordingFigure {
         name: "nothing, none where",
         measure: PhraseRate(r"\b(nothing|none|absent)\b[^.]{0,20}\bwhere\b"),
         aim: 0.5,
-        limit: 4.0,
     },
-    WordingFigure { name: "types of one word, %", measure: OneWordTypes, aim: 20.0, limit: 72.0 },
-    WordingFigure { name: "types that share their name, %", measure: SharedTypes, aim: 5.0, limit: 45.0 },
-    WordingFigure { name: "functions of one word, %", measure: OneWordFunctions, aim: 40.0, limit: 67.0 },
+    WordingFigure { name: "types of one word, %", measure: OneWordTypes, aim: 20.0 },
+    WordingFigure { name: "types that share their name, %", measure: SharedTypes, aim: 5.0 },
+    WordingFigure { name: "functions of one word, %", measure: OneWordFunctions, aim: 40.0 },
 ];
 
 /// A figure of the table.
@@ -62,10 +43,8 @@ const FIGURES: [WordingFigure; 11] = [
 struct WordingFigure {
     name: &'static str,
     measure: WordingMeasure,
-    /// Value to reach; `cargo xtask words` fails above it.
+    /// Largest accepted value.
     aim: f64,
-    /// Value above which the gate fails.
-    limit: f64,
 }
 
 /// Formula of a figure.
@@ -115,11 +94,8 @@ fn find_phrases<'a>(pattern: &str, facts: &'a SourceFacts) -> Vec<&'a CommentLin
     facts.comments.iter().filter(|comment| pattern.is_match(&comment.text)).collect()
 }
 
-/// Prints the table of all crates or of one, or a list; returns false if a figure is above its aim, with `--limits` above its limit.
+/// Prints the table of all crates or of one, or a list; returns false if a figure is above its aim.
 pub fn run(arguments: &[&str]) -> Result<bool> {
-    if arguments == ["--limits"] {
-        return check_limits();
-    }
     let (list, crates) = match arguments {
         ["--list", list, crates @ ..] => (Some(*list), crates),
         crates => (None, crates),
@@ -127,13 +103,13 @@ pub fn run(arguments: &[&str]) -> Result<bool> {
     let folder = match crates {
         [] => repository_root().join("crates"),
         [name] if !name.starts_with('-') => repository_root().join("crates").join(name),
-        _ => bail!("expected words [--list names|words] [CRATE], or words --limits"),
+        _ => bail!("expected words [--list names|words] [CRATE]"),
     };
     let facts = read_product_code(&folder)?;
     match list {
         None => {
             print!("{}", format_table(&facts));
-            return Ok(find_excesses(&facts, |figure| figure.aim).is_empty());
+            return Ok(find_excesses(&facts).is_empty());
         }
         Some("names") => print!("{}", list_shared_names(&facts)),
         Some("words") => print!("{}", list_phrases(&facts)),
@@ -142,26 +118,26 @@ pub fn run(arguments: &[&str]) -> Result<bool> {
     Ok(true)
 }
 
-/// Checks all crates against the limits of the gate; returns false if a figure is above its limit, after printing it.
-pub fn check_limits() -> Result<bool> {
-    let excesses = find_excesses(&read_product_code(&repository_root().join("crates"))?, |figure| figure.limit);
+/// Checks all crates; returns false if a figure is above its aim, after printing it.
+pub fn check_all() -> Result<bool> {
+    let excesses = find_excesses(&read_product_code(&repository_root().join("crates"))?);
     excesses.iter().for_each(|excess| println!("{excess}; see `cargo xtask words --list names|words`"));
     Ok(excesses.is_empty())
 }
 
-/// Returns a sentence for each figure above a bound.
-fn find_excesses(facts: &SourceFacts, bound: impl Fn(&WordingFigure) -> f64) -> Vec<String> {
+/// Returns a sentence for each figure above its aim.
+fn find_excesses(facts: &SourceFacts) -> Vec<String> {
     let measured = FIGURES.iter().map(|figure| (figure, figure.measure.compute(facts)));
-    let above = measured.filter(|(figure, value)| *value > bound(figure));
-    above.map(|(figure, value)| format!("{}: {value:.2}, at most {}", figure.name, bound(figure))).collect()
+    let above = measured.filter(|(figure, value)| *value > figure.aim);
+    above.map(|(figure, value)| format!("{}: {value:.2}, at most {}", figure.name, figure.aim)).collect()
 }
 
 fn format_table(facts: &SourceFacts) -> String {
-    let mut table = format!("{:<37}{:>8}{:>7}{:>7}\n", "per 1,000 lines of comments, or %", "figure", "limit", "aim");
+    let mut table = format!("{:<37}{:>8}{:>7}\n", "per 1,000 lines of comments, or %", "figure", "aim");
     for figure in &FIGURES {
         let value = figure.measure.compute(facts);
         let mark = if value > figure.aim { "  above the aim" } else { "" };
-        table += &format!("{:<37}{value:>8.1}{:>7}{:>7}{mark}\n", figure.name, figure.limit, figure.aim);
+        table += &format!("{:<37}{value:>8.1}{:>7}{mark}\n", figure.name, figure.aim);
     }
     let types: usize = facts.types.values().map(Vec::len).sum();
     table + &format!("{} lines of comments, {types} types, {} functions\n", facts.comments.len(), facts.functions.len())
@@ -250,22 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn figures_above_their_bound_are_found() {
-        let facts = facts_of("// What it is.\nstruct Place;\nfn of() {}\n");
-        let above_limits = find_excesses(&facts, |figure| figure.limit);
+    fn figures_above_their_aim_are_found() {
+        let above = find_excesses(&facts_of("// What it is.\nstruct Place;\nfn of() {}\n"));
         let names =
             ["begins with \"What\": 1000.00", "types of one word, %: 100.00", "functions of one word, %: 100.00"];
-        assert_eq!(above_limits.len(), names.len(), "{above_limits:?}");
-        assert!(above_limits.iter().zip(names).all(|(found, name)| found.starts_with(name)), "{above_limits:?}");
-        assert!(find_excesses(&facts, |_| 1000.0).is_empty(), "a figure may equal its bound");
-        assert_eq!(find_excesses(&facts, |_| 999.9).len(), 1);
-    }
-
-    #[test]
-    fn no_limit_is_below_its_aim() {
-        for figure in &FIGURES {
-            assert!(figure.limit >= figure.aim, "{figure:?}");
-        }
+        assert_eq!(above.len(), names.len(), "{above:?}");
+        assert!(above.iter().zip(names).all(|(found, name)| found.starts_with(name)), "{above:?}");
+        let at_the_aim = "struct Aa;\nstruct AaBb;\nstruct AaCc;\nstruct AaDd;\nstruct AaEe;\n";
+        assert!(find_excesses(&facts_of(at_the_aim)).is_empty(), "a figure may equal its aim");
     }
 
     #[test]
