@@ -1,4 +1,4 @@
-//! What commands are given: what was typed for all of them, settings, the store, output, progress, interruption, failures.
+//! Services for commands: common options, settings, the store, output, progress, interruption, failures.
 
 pub mod arguments;
 pub mod artifact;

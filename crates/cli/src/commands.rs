@@ -1,4 +1,4 @@
-//! The commands, and what was typed of them.
+//! The list of commands, and the parsed command line.
 
 pub mod article;
 pub mod completions;
@@ -53,7 +53,7 @@ use place::arguments::PlaceArguments;
 use run::arguments::RunArguments;
 use survey::arguments::SurveyArguments;
 
-/// The list: a line for each command, in the groups and the order of `--help`.
+/// All commands, in the groups and the order of `--help`.
 const COMMANDS: [(&str, &[Room]); 4] = [
     (
         "Survey: what this machine is like",
@@ -99,10 +99,9 @@ const COMMANDS: [(&str, &[Room]); 4] = [
     ),
 ];
 
-/// The kinds of what is stored: a line for each.
 const KINDS: [Kind; 4] = [kind::<Survey>(), kind::<Conducted>(), kind::<LinkMap>(), kind::<MemoryMap>()];
 
-/// A survey is shown as by the command that made it.
+/// Prints a survey as the command that made it does.
 impl Printed for Survey {
     fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure> {
         form.only(&[], "a survey")?;
@@ -131,13 +130,11 @@ impl Printed for Survey {
     }
 }
 
-/// What is to be done.
 type Task = Box<dyn FnOnce(&Settings) -> Result<Exit, Failure>>;
 
-/// A task, with the options that suggestions of its command repeat.
+/// Options of a command that its suggestions repeat, and its task.
 type ParsedTask = (Vec<String>, Task);
 
-/// A command as the list has it.
 struct Room {
     definition: fn() -> clap::Command,
     parse: fn(&ArgMatches) -> Result<ParsedTask, clap::Error>,
@@ -157,7 +154,7 @@ fn rooms() -> impl Iterator<Item = &'static Room> {
     COMMANDS.iter().flat_map(|(_, rooms)| rooms.iter())
 }
 
-/// A schema by its name: that of "corewise/links/1" is "links"; with the command lines that print its document.
+/// A schema, its name ("links" for "corewise/links/1"), and the command lines that print its document.
 struct NamedSchema {
     name: String,
     schema: Schema,
@@ -195,7 +192,7 @@ Exit status:
   0 done   1 try: not decided   2 wrong usage   3 not permitted, or not available here
   4 internal error   130 interrupted, partial results were printed";
 
-/// The definition of the whole command line.
+/// Returns the definition of the whole command line.
 fn program() -> clap::Command {
     let options = CommonArguments::augment_args(SurveyArguments::augment_args(clap::Command::new("corewise")));
     options
@@ -208,7 +205,7 @@ fn program() -> clap::Command {
         .subcommands(rooms().map(|room| (room.definition)()))
 }
 
-/// clap lists all commands under one heading; this is its template with a heading for each group.
+/// Returns clap's help template with a heading for each group. clap itself lists all commands under one heading.
 fn template() -> String {
     let width = terminal_size::terminal_size().map_or(HELP_WIDTH, |(width, _)| usize::from(width.0)).min(HELP_WIDTH);
     let mut screen = Screen::new();
@@ -227,7 +224,7 @@ fn template() -> String {
     format!("{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{{options}}{{after-help}}")
 }
 
-/// What was typed: what to do, and the options that every command has.
+/// A parsed command line: the task, and the options that every command has.
 pub struct Typed {
     /// The options that every command has.
     pub common: CommonArguments,
@@ -236,8 +233,7 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// The command line of this process. Where there is a mistake in it, or help is asked for, this says so and ends the
-    /// process.
+    /// Parses the command line of this process. On a mistake, or if help is requested, prints the message and ends the process.
     pub fn of_this_process() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
         let parsed = beginning_with_run(&words).unwrap_or_else(|| Self::parse(&words));
@@ -247,17 +243,17 @@ impl Typed {
         })
     }
 
-    /// Does what was typed.
+    /// Runs the parsed command.
     ///
     /// # Errors
-    /// Whatever keeps the command from it.
+    /// Any failure of the command.
     pub fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let CommonArguments { store, journal, .. } = self.common;
         suggestion::carry(CarriedOptions { store, journals: journal, own: self.own });
         (self.task)(settings)
     }
 
-    /// Options of the survey may stand before or after the word `survey`, and before no other command.
+    /// Parses a command line. Options of the survey may stand before or after the word `survey`, and before no other command.
     fn parse(words: &[OsString]) -> Result<Self, clap::Error> {
         let matches = program().try_get_matches_from(words)?;
         let common = CommonArguments::from_arg_matches(&matches)?;
@@ -285,8 +281,9 @@ impl Typed {
     }
 }
 
-/// Takes a command line apart that begins with `run`, for nothing but which the definition of `run` is needed: that of all
-/// commands takes longer to build than everything else that `run` does. Nothing where it begins otherwise.
+/// Parses a command line that begins with `run`; returns `None` for any other.
+///
+/// This needs only the definition of `run`. To build the definitions of all commands takes longer than the rest of `run`.
 fn beginning_with_run(words: &[OsString]) -> Option<Result<Typed, clap::Error>> {
     let words = words.get(1..)?;
     (words.first()? == run::NAME).then(|| {
@@ -295,9 +292,9 @@ fn beginning_with_run(words: &[OsString]) -> Option<Result<Typed, clap::Error>> 
     })
 }
 
-/// Says what is wrong with the command line, or the help that was asked for, and ends the process.
+/// Prints the help or the error of the command line, and ends the process.
 fn end(message: &clap::Error) -> ! {
-    // Where a mistake is repeated that could steer the terminal, clap's colours are given up.
+    // Without clap's colours if the message repeats a word that contains control characters.
     let steers = |word: OsString| word.to_str().is_none_or(|word| printable_lines(word) != word);
     let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("COREWISE_"));
     let mut typed = std::env::args_os().chain(ours.map(|(_, value)| value));

@@ -1,4 +1,4 @@
-//! What screens and pictures are made of: pure functions from values to styled lines. Nothing in here prints, reads or asks the time.
+//! Screens and pictures: pure functions from values to styled lines. They do not print, read or ask for the time.
 
 pub mod csv;
 pub mod entries;

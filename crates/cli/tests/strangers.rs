@@ -178,7 +178,7 @@ fn matrices_take_no_more_memory_than_their_text() {
     }
     let chain: String = (0..2047).map(|n| format!("{n},{},1\n", n + 1)).collect();
     survived(FILE_MIB, &place, &["links", "import", &written(&place, "chain", chain), "--no-store", "--format", "csv"]);
-    let pairs = r#"{"a":0,"b":1,"visits_ns":[1]},"#.repeat(125_000);
+    let pairs = r#"{"a":0,"b":"1","visits_ns":[1]},"#.repeat(125_000);
     let map = format!(
         r#"{{"observed":{{"provenance":{{"origin":{{"from":"measured"}},"corewise":"","started_unix_ms":0,"elapsed_s":1,"budget_s":1,"seed":1,"partial":false}},"cpus":"0,1","gaps":[],"series":[{{"what":"cas","links":{{"possible_pairs":1,"gaps":[],"pairs":[{}]}}}}]}}}}"#,
         pairs.trim_end_matches(',')

@@ -1,4 +1,4 @@
-//! Who causes the stalls of a survey: watched while cpus are visited, divided visit by visit, settled at the end.
+//! Causes of a survey's stalls: recorded while cpus are visited, divided visit by visit, settled at the end.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +13,11 @@ use corewise_sys::events::Recorder;
 
 use crate::kernel_events::{Watching, surroundings};
 
-/// After the tracepoints became live, or ceased to be, so much time is not used.
+/// Time that is not used after the tracepoints are enabled or disabled.
 pub const SETTLING: Duration = Duration::from_millis(100);
-/// How many stalls are divided in all; those beyond are in the histograms alone.
+/// Maximum number of stalls that are divided in all; further ones are only in the histograms.
 const ROOM: usize = 500_000;
-/// How many of the kernel's events a recording holds: some hundred megabytes before they are packed.
+/// Maximum number of kernel events in a recording: some hundred megabytes before they are packed.
 const ROOM_FOR_EVENTS: usize = 2_000_000;
 
 /// Causes in the making.
@@ -25,32 +25,32 @@ const ROOM_FOR_EVENTS: usize = 2_000_000;
 pub struct Causes<'a> {
     recorder: Option<&'a Recorder>,
     cpus: CpuSet,
-    /// What is watched now.
+    /// Current watching, if any.
     pub watching: Option<Watching<'a>>,
     surroundings: Surroundings,
     divided: Vec<DividedVisit>,
     stalls: usize,
     events: usize,
     visits: Option<Vec<Visit>>,
-    /// The kernel refused them since.
+    /// Whether the kernel has refused to record events.
     is_refused: bool,
 }
 
-/// What is known at the end.
+/// Causes at the end.
 #[derive(Debug)]
 pub struct Settled {
-    /// How much could be seen.
+    /// Source of the events.
     pub event_source: EventSource,
-    /// What stalled each cpu.
+    /// Stalls of each cpu.
     pub by_cpu: BTreeMap<u32, CpuStalls>,
-    /// What watching cost.
+    /// Cost of watching.
     pub perturbation: Option<Perturbation>,
-    /// What it is computed from, where that was to be kept.
+    /// Data that the causes are computed from, if it was to be kept.
     pub recorded: Option<(Surroundings, Vec<Visit>)>,
 }
 
 impl<'a> Causes<'a> {
-    /// Nothing is watched yet.
+    /// Returns causes before any watching.
     pub fn new(recorder: Option<&'a Recorder>, machine: &Machine, keep_events: bool) -> Self {
         Self {
             recorder,
@@ -61,17 +61,17 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// Whether the kernel's events can be had.
+    /// Returns true if the kernel's events are available.
     pub const fn can_watch(&self) -> bool {
         self.recorder.is_some() && !self.is_refused
     }
 
-    /// Whether they are recorded now.
+    /// Returns true if they are being recorded.
     pub const fn is_watching(&self) -> bool {
         self.watching.is_some()
     }
 
-    /// Begins or ends to watch, where that is a change; the gap that says why it could not.
+    /// Turns watching on or off. Returns a gap if it could not.
     pub fn turn(&mut self, on: bool, stop: &AtomicBool) -> Option<Gap> {
         let recorder = self.recorder?;
         if on == self.watching.is_some() || (on && self.is_refused) {
@@ -101,10 +101,10 @@ impl<'a> Causes<'a> {
     /// Divides the stalls of a visit.
     pub fn add(&mut self, mut visit: Visit) {
         let names = self.watching.iter().flat_map(|watching| &watching.tasks);
-        // Of a task that has ended there is no name any more.
+        // A task that has ended has no name any more.
         let told = names.filter(|(_, name)| !name.is_empty()).map(|(number, name)| (*number, name.clone()));
         self.surroundings.tasks.extend(told);
-        // What is left out here is left out of a recording too, so that a replay says the same.
+        // A recording leaves out the same stalls, so that a replay has the same result.
         let is_full = self.visits.is_some() && self.events + visit.events.len() > ROOM_FOR_EVENTS;
         visit.cut_to_stalls(if is_full { 0 } else { ROOM.saturating_sub(self.stalls) });
         self.stalls += visit.stalls.len();
@@ -115,7 +115,7 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// Settles them.
+    /// Settles the causes.
     pub fn finish(mut self, scope: Scope) -> Settled {
         self.watching = None;
         let worst = if scope.is_machine() { WORST_OF_SURVEY } else { WORST_OF_TAIL };

@@ -1,26 +1,26 @@
-//! What the lab cannot do. What a machine does not give is no error but a gap in a result.
+//! Errors of the lab. Facts that a machine does not provide are gaps in a result, not errors.
 
 use corewise_model::sample::{MeterError, PatternError};
 use corewise_model::suite::SuiteError;
 use corewise_sys::SysError;
 
-/// Why something could not be begun.
+/// Reason why a measurement or an experiment could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A metric's regular expression is none.
+    /// A metric's pattern is not a regular expression.
     #[error("the pattern of {metric}: {source}")]
     Pattern {
-        /// The metric's name.
+        /// Name of the metric.
         metric: String,
-        /// What is wrong with it.
+        /// Error in the pattern.
         source: PatternError,
     },
-    /// A metric of running processes cannot be looked for.
+    /// A metric of running processes cannot be searched for.
     #[error("{metric}: {source}")]
     Meter {
-        /// The metric's name.
+        /// Name of the metric.
         metric: String,
-        /// What is wrong with it.
+        /// Error of the search.
         source: MeterError,
     },
     /// An experiment with a command has no running processes.
@@ -37,12 +37,12 @@ pub enum LabError {
     /// A suite's file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] SysError),
-    /// A file is no suite.
+    /// A file is not a valid suite.
     #[error("the suite {file}: {source}")]
     Suite {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// What is wrong with it.
+        /// Error in the file.
         source: SuiteError,
     },
 }

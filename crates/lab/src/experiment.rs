@@ -1,8 +1,9 @@
-//! The experiment: runs a workload on its placements, block by block, until the verdict is clear or the time is up.
+//! Experiments: run a workload on its placements, block by block, until the verdict is clear or the time is up.
 
 mod builder;
 mod candidates;
 mod choice;
+mod context;
 mod energy;
 mod error;
 pub mod live;
@@ -23,30 +24,31 @@ use corewise_model::trial::{
 use corewise_sys::process::boot_id;
 
 use crate::session::{Budget, seed_of_the_clock, unix_ms};
-pub use builder::{ExperimentBuilder, ExperimentContext, NoKnowledge, PreparationEvent};
+pub use builder::ExperimentBuilder;
 pub use candidates::{
     CandidateNote, CandidatePlanner, CandidateRequest, ExperimentKnowledge, ThreadCounts, ThreadPinning,
     refuse_memory_of_others,
 };
 pub use choice::PlacementChoice;
+pub use context::{ExperimentContext, NoKnowledge, PreparationEvent};
 pub use error::ExperimentError;
 pub use subject::{
     ClosureSubject, CommandSubject, ExperimentSubject, ProcessesSubject, ServicesSubject, SimulatedSubject,
     ThreadsSubject,
 };
 
-/// Limit of blocks in a session of typical runs; an undecided experiment can go on.
+/// Maximum number of blocks in a session of typical runs; an undecided experiment can be continued.
 const MOST_BLOCKS: u32 = 60;
-/// The same for means and slow runs, which take more blocks.
+/// Maximum number of blocks for means and slow runs, which need more.
 const MOST_BLOCKS_OF_RARE: u32 = 200;
-/// The same for slots, which are short and start nothing.
+/// Maximum number of blocks for slots, which are short and start no process.
 const MOST_BLOCKS_OF_SLOTS: u32 = 1_000;
-/// Usual budget of a session with running processes, whose users it disturbs.
+/// Usual budget of a session with running processes, since it disturbs their users.
 const BUDGET_OF_SLOTS: Duration = Duration::from_mins(10);
-/// How soon a pause notices that it is to stop.
+/// Interval at which a pause checks for a stop.
 const PAUSE_STEP: Duration = Duration::from_millis(20);
 
-/// An experiment that begins now. Without a seed, the time of day is one.
+/// Returns an experiment that begins now. Without a seed, it is taken from the clock.
 pub fn begun_now(
     corewise: &str,
     machine: Machine,
@@ -69,19 +71,20 @@ pub fn begun_now(
     }
 }
 
-/// An experiment with its trials so far.
+/// Experiment with its present trials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Begun {
     /// The experiment.
     pub experiment: Experiment,
     /// Its trials.
     pub trials: Vec<Trial>,
-    /// Its number in the store.
+    /// Number in the store.
     pub stored: Option<i64>,
 }
 
 impl Begun {
-    /// Goes on until it is decided or a limit is reached, as [`conduct`]. Returns all trials, the earlier ones first.
+    /// Continues until it is decided or a limit is reached, as [`conduct`]. Returns all trials, the earlier ones
+    /// first.
     ///
     /// # Errors
     /// Those of the watcher.
@@ -121,23 +124,23 @@ impl<W: Watcher> Watcher for TrialCollector<'_, W> {
     }
 }
 
-/// What a runner made of one trial.
+/// Result of a runner's trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    /// The runs in a row that were made.
+    /// Number of runs in a row.
     pub repeats: u32,
-    /// What came of it.
+    /// Outcome of the trial.
     pub outcome: Outcome,
-    /// The guards' values.
+    /// Values of the guards.
     pub guards: Vec<Option<f64>>,
-    /// How the metric and the guards were read, as [`Trial::readings`].
+    /// Readings of the metric and the guards, as [`Trial::readings`].
     pub readings: Vec<MetricReading>,
-    /// What was measured besides.
+    /// Other measurements.
     pub observed: Observed,
 }
 
 impl Ran {
-    /// A trial that gave no value.
+    /// Returns a trial without a value.
     pub fn failed(why: String, output: String, observed: Observed) -> Self {
         Self {
             repeats: 1,
@@ -149,25 +152,25 @@ impl Ran {
     }
 }
 
-/// Why a runner makes no more trials.
+/// Reason why a runner makes no more trials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was told to stop.
+    /// It was asked to stop.
     Stopped,
     /// The budget ended between two runs of a trial.
     OutOfTime,
-    /// What is tried is not there any more, or cannot be measured: why.
+    /// The workload is gone or cannot be measured, for this reason.
     Gone(String),
 }
 
-/// How a trial is to be made.
+/// Parameters of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrialRequest {
     /// Runs in a row.
     pub repeats: u32,
     /// Number of the trial in the experiment; a runner derives its random choices from it.
     pub trial: u64,
-    /// After this time no further run begins, and the trial is of those that were made. `None` if all are needed.
+    /// After this time no further run begins, and the trial has only the earlier runs. `None` if all are needed.
     pub longest: Option<Duration>,
     /// End of the budget. After it no further run begins, and there is no trial.
     pub until: Option<Instant>,
@@ -193,64 +196,67 @@ impl TrialRequest {
     }
 }
 
-/// Runs the workload: a command as processes, running processes slot by slot, a simulated one as numbers.
+/// Runs the workload: a command as processes, running processes slot by slot, a simulated program as numbers.
 pub trait Runner {
     /// Makes a trial of an arm, which has this number in the experiment.
     ///
     /// # Errors
-    /// Why there is no trial, and will be none.
+    /// The reason why there is no trial, now and later.
     fn run(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended>;
 
-    /// Whether what it runs is running already: then one run is a trial, and none is needed before the first block.
+    /// Returns true if the workload is running already. Then one run is a trial, and no warm-up precedes the first
+    /// block.
     fn is_running(&self) -> bool {
         false
     }
 
-    /// A block begins (0: the runs before the first), or goes on in another session.
+    /// Called when a block begins (0: the warm-up), or continues in another session.
     fn begin_block(&mut self, _block: u32) {}
 
-    /// How long to rest before a trial, when a run takes so long.
+    /// Returns the rest before a trial, given the time of a run.
     fn pause(&self, run: Duration) -> Duration {
         usual_rest(run)
     }
 }
 
-/// Hears what happens.
+/// Observer of an experiment.
 pub trait Watcher {
-    /// What goes wrong in it ends the experiment.
+    /// Error that ends the experiment.
     type Error;
 
-    /// A trial begins: its block (0 for the runs before the first), and its arm.
+    /// Called when a trial of an arm begins; block 0 is the warm-up.
     fn begins(&mut self, block: u32, arm: usize, time: &Time);
 
-    /// A trial has ended. It must be kept before this returns: nothing else keeps it.
+    /// Called when a trial has ended. It must be stored before this returns, since it is stored only here.
     ///
     /// # Errors
-    /// Where it could not be kept.
+    /// If it could not be stored.
     fn ended(&mut self, trial: &Trial) -> Result<(), Self::Error>;
 
-    /// A block is over: the design says what all of them show, to whoever wants to know. That costs more than the block does.
+    /// Called after each block. Evaluating the design costs more than the call, so an implementation does that only if
+    /// needed.
     fn stands(&mut self, design: &Design);
 }
 
-/// How far the experiment may go.
+/// Limits of an experiment's session.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
-    /// After so many blocks, those of earlier sessions among them.
+    /// Maximum number of blocks, including earlier sessions.
     pub blocks: u32,
-    /// After so much time in this session.
+    /// Maximum time of this session.
     pub budget: Option<Duration>,
-    /// After so much time, that of earlier sessions too, on placements that look worse, where all that are still tried do.
+    /// Maximum time on placements that look worse, including earlier sessions. Applies if all remaining ones look
+    /// worse.
     pub worse: Option<Duration>,
-    /// How long the machine rests before each trial; absent, as the runner has it.
+    /// Rest of the machine before each trial; the runner's if `None`.
     pub rest: Option<Duration>,
-    /// Once this is true.
+    /// Flag that ends the session once it is true.
     pub stop: &'a AtomicBool,
 }
 
 impl<'a> Limits<'a> {
-    /// Returns the usual limits of one more session: more blocks if rare values decide, and for running processes a budget, of which
-    /// half may be spent on placements that look worse.
+    /// Returns the usual limits of one more session: more blocks if rare values decide. Running processes get a
+    /// budget, of which half may be spent on placements that look worse.
     pub fn of_session(begun: &Begun, budget: Option<Duration>, stop: &'a AtomicBool) -> Self {
         let done = begun.trials.iter().map(|trial| trial.block).max().unwrap_or_default();
         let is_live = begun.experiment.workload.live.is_some();
@@ -265,21 +271,21 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// How the time goes.
+/// Timing of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Time {
-    /// Since this session began.
+    /// Time since this session began.
     pub elapsed: Duration,
-    /// What a trial takes, pause and all; absent before the first.
+    /// Mean time of a trial, including its pause; `None` before the first.
     pub trial: Option<Duration>,
-    /// What is left of the budget.
+    /// Remaining budget.
     pub left: Option<Duration>,
 }
 
-/// Why an experiment's session ended.
+/// Reason why an experiment's session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// More runs would change nothing.
+    /// More runs would not change the verdict.
     Decided,
     /// The limit of blocks or runs was reached.
     Limit,
@@ -287,19 +293,19 @@ pub enum Ending {
     Budget,
     /// Enough time was spent on placements that look worse.
     Worse,
-    /// It was told to stop.
+    /// It was asked to stop.
     Stopped,
-    /// What is tried is not there any more, or cannot be measured: why.
+    /// The workload is gone or cannot be measured, for this reason.
     Gone(String),
 }
 
-/// Goes on with an experiment from the trials that there are, and gives the design with all of them.
+/// Continues an experiment after the earlier trials, and returns the design with all of them.
 ///
-/// Every arm runs once before the first block of a session; those trials do not count. A trial that is cut off by the end of
-/// the session is lost, and the block that it was in stays incomplete.
+/// Every arm runs once before the first block of a session; those trials do not count. A trial that is cut off by the
+/// end of the session is lost, and its block stays incomplete.
 ///
 /// # Errors
-/// What the watcher could not do.
+/// Those of the watcher.
 pub fn conduct<W: Watcher>(
     experiment: &Experiment,
     earlier: &[Trial],
@@ -315,10 +321,10 @@ pub fn conduct<W: Watcher>(
 struct Conduct<'a, W> {
     experiment: &'a Experiment,
     design: Design,
-    /// The time of each arm's trials, in seconds.
+    /// Time of each arm's trials, in seconds.
     spent_s: Vec<f64>,
     trials: u64,
-    /// Runs in a row of the latest block.
+    /// Runs in a row in the latest block.
     repeats: Option<u32>,
     units: UnitLedger,
     runner: &'a mut dyn Runner,
@@ -326,18 +332,18 @@ struct Conduct<'a, W> {
     watcher: &'a mut W,
     budget: Budget<'a>,
     boot: Option<u32>,
-    /// What trials of this session took, pauses among it.
+    /// Time of this session's trials, including pauses.
     spent: Duration,
     made: u32,
-    /// Since when nothing runs.
+    /// End of the latest run, when the rest began.
     rests_since: Instant,
-    /// The longest of the last runs of each arm: what a run takes.
+    /// Time of the latest run of each arm.
     run_times: Vec<Duration>,
     /// Time of the latest run of each arm that gave a value.
     latest: Vec<Option<Duration>>,
 }
 
-/// Why no trial came of it.
+/// Reason why there is no trial.
 enum Lost<E> {
     /// The session is over.
     Over(Ending),
@@ -396,9 +402,9 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         Ok(if self.design.is_undecided() { Ending::Limit } else { Ending::Decided })
     }
 
-    /// Whether all that are tried look worse, and have taken so much time.
+    /// Returns true if all remaining arms look worse and have taken this much time.
     fn all_look_worse_after(&self, most: Duration) -> bool {
-        // Where each arm stands costs more than a block.
+        // Evaluating the arms costs more than a block.
         if self.spent_s.iter().skip(1).sum::<f64>() < most.as_secs_f64() {
             return false;
         }
@@ -409,14 +415,15 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         worse_s >= most.as_secs_f64() && tried.all(worse)
     }
 
-    /// One run of each arm that is alive, which does not count.
+    /// Runs each live arm once; these trials do not count.
     fn warm_up(&mut self) -> Result<(), Lost<W::Error>> {
         self.runner.begin_block(0);
         let cold = if self.runner.is_running() { Vec::new() } else { self.design.alive() };
         cold.into_iter().try_for_each(|arm| self.trial(0, arm as u32, arm, 1).map(drop))
     }
 
-    /// Returns how many runs in a row make the trials of the next block. They are the same for all of its arms, so that these are compared alike.
+    /// Returns the number of runs in a row for the trials of the next block. It is the same for all arms, so that they
+    /// are comparable.
     fn plan_repeats(&mut self, arms: &[usize]) -> u32 {
         let planned = match self.experiment.stretch {
             Some(stretch) => stretch.runs - stretch.skipped,
@@ -456,7 +463,7 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         Ok(())
     }
 
-    /// Rests, runs, and hands on what came of it.
+    /// Rests, runs, and passes the result on.
     fn trial(&mut self, block: u32, place: u32, arm: usize, repeats: u32) -> Result<Trial, Lost<W::Error>> {
         let time = self.time();
         self.watcher.begins(block, arm, &time);
@@ -488,12 +495,12 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         Ok(trial)
     }
 
-    /// How many runs of a trial do not count.
+    /// Returns the number of runs of a trial that do not count.
     fn skipped(&self) -> u32 {
         self.experiment.stretch.map_or(0, |stretch| stretch.skipped)
     }
 
-    /// Runs an arm. If runs come first that do not count and one of them fails, that is the outcome.
+    /// Runs an arm. If one of the initial runs that do not count fails, that is the outcome.
     fn run(&mut self, arm: usize, skipped: u32, repeats: u32) -> Result<Ran, Ended> {
         let place = &self.experiment.arms[arm];
         let request = TrialRequest {
@@ -522,10 +529,10 @@ impl<'a, W: Watcher> Conduct<'a, W> {
         }
     }
 
-    /// Rests before a trial; ends the session where it was told to stop, or where the time is up.
+    /// Rests before a trial; ends the session if it is stopped or out of time.
     fn pause(&self) -> Result<(), Lost<W::Error>> {
         let run = self.run_times.iter().max().copied().unwrap_or_default();
-        // What was done since, as storing the run before, is part of it.
+        // Work since the last run, such as storing it, is part of the rest.
         let until = self.rests_since + self.limits.rest.unwrap_or_else(|| self.runner.pause(run));
         loop {
             if self.budget.is_stopped() {
@@ -543,15 +550,15 @@ impl<'a, W: Watcher> Conduct<'a, W> {
     }
 }
 
-/// The time that was spent on each arm, in seconds.
+/// Sums the time that was spent on each arm, in seconds.
 fn spent_s(experiment: &Experiment, trials: &[Trial]) -> Vec<f64> {
     let mut spent = vec![0.0; experiment.arms.len()];
     trials.iter().for_each(|trial| spent[trial.arm] += trial.observed.wall_s);
     spent
 }
 
-/// This boot of the machine, as far as an experiment needs it: a hash of the kernel's name for it with the experiment's seed, so that no document has
-/// that name, and those of two experiments cannot be matched.
+/// Returns a number for this boot of the machine: a hash of the kernel's boot id and the experiment's seed. So no
+/// document contains the boot id, and two experiments cannot be matched.
 fn boot(experiment: &Experiment) -> Option<u32> {
     let name = boot_id().ok()?;
     let bytes = name.bytes().chain(experiment.seed.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The measuring of corewise: sessions, the probes they run, and trials of programs. No terminal, no database.
+//! Measuring: sessions, their probes, and trials of programs. No terminal, no database.
 #![forbid(unsafe_code)]
 
 pub mod beside;

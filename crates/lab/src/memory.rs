@@ -1,7 +1,8 @@
-//! The map of memory: what is visited in which order, round after round, until there are enough rounds or the time is over.
+//! Maps of memory: the order of visits, round after round, until there are enough rounds or the time is over.
 //!
-//! Someone answers visits: this machine, or a described one that stands for it. Each round visits everything once, in fresh random order, so
-//! that a drift cannot look like a node. Working sets rise in one round and fall in the next, since a chain grows and shrinks step by step.
+//! Visits are answered by this machine or by a described one. Each round visits everything once in fresh random order,
+//! so that a drift cannot look like a node. Working sets rise in one round and fall in the next, since a chain grows
+//! and shrinks step by step.
 
 mod described;
 mod measured;
@@ -20,74 +21,75 @@ use crate::session::{Budget, Progress, Session, unix_ms};
 pub use described::Simulated;
 pub use measured::Measured;
 
-/// So many rounds are enough: the interval of a median from them leaves out the least and the greatest.
+/// Sufficient number of rounds: the interval of their median leaves out the least and the greatest.
 const ROUNDS: u32 = 9;
-/// From so many rounds on a median has a 95 % interval.
+/// Minimum number of rounds for a 95 % interval of a median.
 const ROUNDS_WITH_INTERVALS: u32 = 6;
-/// A visit takes so long…
+/// Duration of a visit…
 const VISIT: Duration = Duration::from_millis(25);
-/// …or less where there are many, but no less than this.
+/// …and its minimum, if there are many.
 const SHORTEST_VISIT: Duration = Duration::from_millis(8);
-/// The share of the budget that visits have; making the buffers takes the rest.
+/// Share of the budget for visits; making the buffers takes the rest.
 const SHARE_OF_VISITS: f64 = 0.7;
-/// Of the free memory, so much may be used.
+/// Divisor of the free memory that may be used.
 pub const SHARE_OF_MEMORY: u64 = 4;
-/// The buffers of a node, against that of its chain: two chains, half as much for streams, and one chain for working sets.
+/// Buffers of a node in multiples of its chain: two chains, half as much for streams, and one chain for working sets.
 const BUFFERS: f64 = 3.5;
 
-/// What to measure, and within what time.
+/// Parameters of a map.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The cpus.
+    /// Cpus to measure.
     pub cpus: CpuSet,
-    /// How long it may take, making the buffers included.
+    /// Time limit, including the making of buffers.
     pub budget: Duration,
-    /// The buffer on each node, in bytes, where it is not to be four times all last-level caches. Never more than memory allows.
+    /// Size of the buffer on each node, in bytes; by default four times all last-level caches. Never more than memory
+    /// allows.
     pub buffer_bytes: Option<u64>,
-    /// The seed of the random orders.
+    /// Seed of the random orders.
     pub seed: u64,
-    /// corewise's version, for the record.
+    /// Version of corewise, for the record.
     pub corewise: &'static str,
 }
 
-/// What a visit gave.
+/// Result of a visit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Numbers.
+    /// Measured values.
     Seen(Seen),
     /// It was ended from outside.
     Stopped,
-    /// It cannot be had.
+    /// Not available.
     Failed(Gap),
 }
 
-/// Who answers visits.
+/// Source of answers to visits.
 pub trait Answers {
-    /// How many bytes a buffer on each node may have at most.
+    /// Returns the maximum size in bytes of a buffer on each node.
     fn most_bytes(&self, machine: &Machine) -> u64;
-    /// Gets ready for the visits of a plan, each of which takes so long; what cannot be had.
+    /// Prepares for the visits of a plan, each of this duration; returns gaps for unavailable parts.
     fn prepare(&mut self, plan: &Plan, machine: &Machine, visit: Duration) -> Vec<Gap>;
     /// Makes a visit.
     fn visit(&mut self, visit: &Visit) -> Outcome;
-    /// Why it should end now, if it should: memory is short.
+    /// Returns a gap if it should end now, because memory is short.
     fn trouble(&mut self) -> Option<Gap> {
         None
     }
-    /// What is known at the end that was not before.
+    /// Returns gaps that are only known at the end.
     fn finish(&mut self) -> Vec<Gap> {
         Vec::new()
     }
-    /// The time that all visits so far would have taken, if they are simulated; absent if real time counts.
+    /// Returns the total time of all visits if they are simulated; `None` if real time counts.
     fn made_up(&self) -> Option<Duration> {
         None
     }
-    /// The clock that times, for the record.
+    /// Returns the clock that times, for the record.
     fn clock(&self) -> Option<Clock>;
-    /// Where the map comes from.
+    /// Returns the origin of the map.
     fn origin(&self) -> Origin;
 }
 
-/// Makes a map. Ends early, with what there is and marked as partial, within half a second of `stop` becoming true.
+/// Makes a map. Within half a second of `stop` becoming true, it ends with a partial map.
 pub fn map(
     request: &Request,
     machine: Machine,
@@ -98,7 +100,7 @@ pub fn map(
     let started_unix_ms = unix_ms();
     let wanted_bytes = request.buffer_bytes.unwrap_or_else(|| buffer_bytes(&machine));
     let buffer_bytes = wanted_bytes.min(answers.most_bytes(&machine));
-    // What chance chooses is the same in every map, so that two maps of a machine have their cells in common.
+    // Random choices are the same in every map, so that two maps of a machine have cells in common.
     let plan = Plan::new(&machine, &request.cpus, buffer_bytes, crate::links::CHOICES);
     let mut session = Session::new(Budget::new(Some(request.budget), stop), !request.seed, progress);
     session.report("making buffers".to_owned());
@@ -128,7 +130,7 @@ fn too_short() -> Gap {
         .cured_by(suggested_command::memory_longer("5m"))
 }
 
-/// Makes the visits of a round; false where the session ended before the last of them.
+/// Makes the visits of a round; returns false if the session ended before the last of them.
 fn made(map: &mut MemoryMap, round: u32, answers: &mut dyn Answers, session: &mut Session<'_>) -> bool {
     let [sweeps, mut others] = map.visits(round);
     session.random.shuffle(&mut others);
@@ -157,7 +159,7 @@ fn made(map: &mut MemoryMap, round: u32, answers: &mut dyn Answers, session: &mu
     true
 }
 
-/// A map with everything that is to be visited and no value.
+/// Returns a map with everything to visit and no values.
 fn empty(request: &Request, machine: Machine, plan: &Plan, answers: &dyn Answers, started_unix_ms: i64) -> MemoryMap {
     let steps = || {
         plan.sizes_bytes
@@ -202,7 +204,7 @@ fn empty(request: &Request, machine: Machine, plan: &Plan, answers: &dyn Answers
     }
 }
 
-/// Where in a map the values of a visit belong.
+/// Position in a map of a visit's values.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// A staircase and its step.
@@ -215,7 +217,7 @@ enum Place {
     Point(usize, usize),
 }
 
-/// What a round visits: sweeps over working sets in their order, and everything else.
+/// Visits of a round: sweeps over working sets in order, and everything else.
 trait Visits {
     fn visits(&self, round: u32) -> [Vec<Place>; 2];
 }

@@ -1,5 +1,5 @@
-//! Where a program is to run: from an expression to cpus on this machine, and in force for the calling thread, from which the program
-//! inherits it.
+//! Placing a program: from an expression to cpus on this machine, and into force for the calling thread, which the
+//! program inherits from.
 
 use std::io::{self, ErrorKind};
 
@@ -13,10 +13,10 @@ use corewise_model::trial::ArmMemory;
 use corewise_sys::memory_policy::{self, Policy};
 use corewise_sys::{affinity, cpuset};
 
-/// The cpus of an expression on the machine that this program runs on.
+/// Resolves an expression on the machine that this program runs on.
 ///
 /// # Errors
-/// Where an expression selects no cpu that this process can use.
+/// If an expression selects no cpu that this process can use.
 pub fn resolve_here(
     expression: &Expression,
     machine: &Machine,
@@ -26,10 +26,10 @@ pub fn resolve_here(
     expression.resolve(&loaded.context(&reachable_here(machine)))
 }
 
-/// The cpus of an expression on this machine, where it does not matter which of them this process may use.
+/// Resolves an expression on this machine, regardless of which cpus this process may use.
 ///
 /// # Errors
-/// Where an expression selects no cpu that is online.
+/// If an expression selects no cpu that is online.
 pub fn resolve_for_all(
     expression: &Expression,
     machine: &Machine,
@@ -39,10 +39,10 @@ pub fn resolve_for_all(
     expression.resolve(&loaded.context(&machine.online))
 }
 
-/// The cpus of an expression on this machine that a process may use, by what its cpuset has.
+/// Resolves an expression on this machine to cpus that a process may use, by its cpuset.
 ///
 /// # Errors
-/// Where an expression selects none of these, or names one of others by its number.
+/// If an expression selects none of these, or names other cpus by number.
 pub fn resolve_for_process(
     expression: &Expression,
     machine: &Machine,
@@ -56,13 +56,13 @@ pub fn resolve_for_process(
     Ok(found)
 }
 
-/// The cpus that the cpuset lets this process use. Where the kernel does not answer, the mask that was inherited is what
-/// is known to be allowed.
+/// Returns the cpus that the cpuset lets this process use. If the kernel does not answer, it is the inherited mask,
+/// which is known to be allowed.
 pub fn reachable_here(machine: &Machine) -> CpuSet {
     cpuset::reachable().unwrap_or_else(|_| machine.allowed.clone())
 }
 
-/// How threads are spread over a placement.
+/// Distribution of threads over a placement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Spread {
     /// Each may use all of it.
@@ -73,92 +73,92 @@ pub enum Spread {
     Roles(Vec<TypedRole>),
 }
 
-/// Where a program is asked to run.
+/// Requested placement of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wish {
-    /// On which cpus.
+    /// Cpus.
     pub on: Expression,
-    /// Where its memory comes from; unchanged where this is absent.
+    /// Memory policy; unchanged if `None`.
     pub memory: Option<MemoryPolicy>,
-    /// How its threads are spread.
+    /// Distribution of its threads.
     pub spread: Spread,
     /// Whether a control group holds it, with the same nodes.
     pub in_group: bool,
 }
 
-/// Where a program is to run.
+/// Resolved placement of a program.
 #[derive(Debug)]
 pub struct Place {
-    /// On which cpus, and who was left out.
+    /// Cpus, and the cpus that were left out.
     pub resolution: Resolution,
-    /// How its threads are spread over them.
+    /// Distribution of its threads over them.
     pub threads: Threads,
     memory: Option<(MemoryPolicy, Policy)>,
 }
 
-/// What a thread had before a [`Place`] was put in force.
+/// Cpus and memory policy of a thread before a [`Place`] was put in force.
 #[derive(Debug)]
 pub struct Before {
     cpus: CpuSet,
     memory: Option<Policy>,
 }
 
-/// Why a program cannot be placed.
+/// Reason why a program cannot be placed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlacingError {
-    /// An expression selects nothing here.
+    /// An expression selects no cpus here.
     #[error(transparent)]
     Expression(#[from] PlacementError),
-    /// Cpus that were named by their numbers, which nobody here can use.
+    /// Cpus were named by number that are not available.
     #[error("{}", named(left_out))]
     Unusable {
         /// Those cpus.
         left_out: Vec<LeftOut>,
-        /// What this process can use, where the kernel says so.
+        /// Cpus that this process can use, if the kernel reports them.
         reachable: Option<CpuSet>,
     },
-    /// A role without a cpu.
+    /// A role has no cpu.
     #[error("role {name}: no cpu of {cpus} is in {boundary}")]
     Role {
-        /// Its name.
+        /// Name of the role.
         name: String,
-        /// The cpus of its expression.
+        /// Cpus of its expression.
         cpus: CpuSet,
-        /// The cpus of the whole program.
+        /// Cpus of the whole program.
         boundary: CpuSet,
     },
-    /// Nodes that are not there.
+    /// Nodes do not exist.
     #[error("--memory {policy}: {why}")]
     Nodes {
         /// The policy.
         policy: MemoryPolicy,
-        /// Why it cannot be had.
+        /// The reason.
         why: String,
     },
-    /// A memory policy that the kernel refuses.
+    /// The kernel refuses a memory policy.
     #[error("--memory {policy}: {error}")]
     Memory {
         /// The policy.
         policy: MemoryPolicy,
-        /// The first kernel that has it, where this one may be older.
+        /// First kernel with this policy, if this one may be older.
         since: Option<&'static str>,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: io::Error,
     },
-    /// A mask that the kernel refuses.
+    /// The kernel refuses a mask.
     #[error("cannot restrict the command to cpus {cpus}: {error}")]
     Mask {
         /// The cpus.
         cpus: CpuSet,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: io::Error,
     },
-    /// A mask that the kernel gave only in part.
+    /// The kernel grants only a part of a mask.
     #[error("the kernel allows cpus {got}, not {asked}")]
     Changed {
-        /// What it gave.
+        /// Granted cpus.
         got: CpuSet,
-        /// What was asked for.
+        /// Requested cpus.
         asked: CpuSet,
     },
     /// The mask of the calling thread cannot be read.
@@ -175,7 +175,7 @@ fn named(left_out: &[LeftOut]) -> String {
 }
 
 impl PlacingError {
-    /// What to do next.
+    /// Returns advice on what to do next.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Expression(error) => return error.hint.clone(),
@@ -206,10 +206,10 @@ impl PlacingError {
     }
 }
 
-/// Cpus that somebody named by their numbers must not be left out in silence.
+/// Refuses to leave out cpus that were named by number.
 ///
 /// # Errors
-/// [`PlacingError::Unusable`] where there are some.
+/// [`PlacingError::Unusable`] if there are any.
 pub fn refuse_named(left_out: &[LeftOut]) -> Result<(), PlacingError> {
     refuse_named_outside(left_out, || cpuset::reachable().ok())
 }
@@ -220,17 +220,17 @@ fn refuse_named_outside(left_out: &[LeftOut], reachable: impl FnOnce() -> Option
 }
 
 impl Wish {
-    /// Puts a list or mask in force without looking at the machine; false where more must be known, and then nothing has
-    /// changed.
+    /// Puts a list or mask in force without reading the machine. Returns false, without any change, if more must be
+    /// known.
     ///
     /// # Errors
-    /// Where the mask cannot be read, or the memory policy is refused.
+    /// If the mask cannot be read, or the memory policy is refused.
     pub fn at_once(&self) -> Result<bool, PlacingError> {
         let is_plain_memory = self.memory.as_ref().is_none_or(|memory| memory.mode == Mode::Local);
         let Some(cpus) = self.on.plain_cpus().filter(|_| is_plain_memory) else { return Ok(false) };
         let cpus: CpuSet = cpus.into_iter().collect();
         let before = affinity::current().map_err(PlacingError::Unreadable)?;
-        // The kernel leaves out cpus that are offline or not in the cpuset without a word.
+        // The kernel silently leaves out cpus that are offline or not in the cpuset.
         if affinity::set_current(&cpus).is_err() || affinity::current().map_err(PlacingError::Unreadable)? != cpus {
             let _ = affinity::set_current(&before);
             return Ok(false);
@@ -241,10 +241,10 @@ impl Wish {
         Ok(true)
     }
 
-    /// Finds out where that is; nothing is changed.
+    /// Resolves the placement without any change.
     ///
     /// # Errors
-    /// Where the machine has no such cpus, nodes or roles, or this process may not use them.
+    /// If the machine has no such cpus, nodes or roles, or this process may not use them.
     pub fn find(&self, machine: &Machine, known: &dyn MachineKnowledge) -> Result<Place, PlacingError> {
         let resolution = resolve_here(&self.on, machine, known)?;
         refuse_named(&resolution.left_out)?;
@@ -263,10 +263,10 @@ impl Wish {
     }
 }
 
-/// A memory policy as an experiment tries it, with the nodes that it has on this machine.
+/// Resolves a memory policy for an experiment, with its nodes on this machine.
 ///
 /// # Errors
-/// Where a node is not there, has no memory or is not allowed; where the kernel refuses the policy.
+/// If a node does not exist, has no memory or is not allowed; if the kernel refuses the policy.
 pub fn memory_to_try(memory: &MemoryPolicy, machine: &Machine) -> Result<ArmMemory, PlacingError> {
     let (memory, policy) = find_memory(memory, machine)?;
     policy.check().map_err(|error| refused(&memory, &policy, error))?;
@@ -297,16 +297,16 @@ fn role(
 }
 
 impl Place {
-    /// The memory nodes that the program is bound to, where it is bound to some.
+    /// Returns the memory nodes that the program is bound to, if any.
     pub fn bound_nodes(&self) -> Option<CpuSet> {
         let (_, policy) = self.memory.as_ref().filter(|(memory, _)| memory.mode == Mode::Bind)?;
         Some(policy.nodes().iter().copied().collect())
     }
 
-    /// Makes this the mask and memory policy of the calling thread, checked; returns what they were.
+    /// Sets the mask and memory policy of the calling thread, and checks them. Returns the previous ones.
     ///
     /// # Errors
-    /// Where the kernel refuses, or gives less than was asked for.
+    /// If the kernel refuses, or grants less than was requested.
     pub fn put_in_force(&self) -> Result<Before, PlacingError> {
         let cpus = affinity::current().map_err(PlacingError::Unreadable)?;
         let before = Before { cpus, memory: Policy::current().ok() };
@@ -324,12 +324,12 @@ impl Place {
 }
 
 impl Before {
-    /// Gives the calling thread back what it had, but keeps it off the cpus of the program where it has others: who
-    /// watches should not be in the way.
+    /// Restores the calling thread, but off the cpus of the program if it has others: a watcher should not be in the
+    /// way.
     pub fn give_back(&self, placement: &CpuSet) {
         let others = self.cpus.difference(placement);
         let cpus = if others.is_empty() { &self.cpus } else { &others };
-        // The program runs already: a mask that is no longer to be had is nothing to end it for.
+        // The program runs already: failing to restore a mask is no reason to end it.
         let _ = affinity::set_current(cpus);
         if let Some(memory) = &self.memory {
             let _ = memory.set_current();

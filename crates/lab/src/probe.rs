@@ -1,5 +1,5 @@
-//! Probes: each measures one aspect of a machine. Hot loops are free functions over primitive arguments and preallocated buffers, and run
-//! on threads that were checked to be on the cpu they claim.
+//! Probes: each measures one aspect of a machine. Hot loops are free functions over primitive arguments and
+//! preallocated buffers. They run on threads that were checked to be on their cpu.
 
 pub mod frequency;
 pub mod links;

@@ -1,4 +1,4 @@
-//! Shell scripts that make things ready for runs: a suite's set-up and clean-up, and what varies a program between blocks.
+//! Shell scripts that prepare runs: a suite's set-up and clean-up, and varying a program between blocks.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use corewise_sys::execution::{End, Execution};
 
-/// A script takes no longer, so that one that hangs does not hold up the others.
+/// Maximum time of a script, so that a hanging one does not block the others.
 const LONGEST: Duration = Duration::from_mins(10);
-/// Of the output of what failed this many lines are kept.
+/// Lines of output that are kept after a failure.
 const KEPT_LINES: usize = 20;
 
-/// Why a script or a service has not done what it should.
+/// Reason why a script or a service did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// corewise was told to stop.
+    /// corewise was asked to stop.
     Interrupted,
     /// It failed.
     Failed {
-        /// Why.
+        /// The reason.
         why: String,
-        /// The end of what it wrote.
+        /// End of its output.
         output: String,
     },
 }
 
-/// Runs a script in the current folder, in a shell that ends with the first command that fails. What it leaves running is ended, and a failure: it
-/// would run beside everything that is measured. `what` is what it is called where it fails.
+/// Runs a script in the current folder, in a shell that ends with the first failed command. Processes that it leaves
+/// running are ended, and count as a failure: they would disturb measurements. `what` names the script in errors.
 pub(crate) fn run(
     what: &str,
     script: &str,
@@ -40,7 +40,7 @@ pub(crate) fn run(
         Ok(ran) => ran,
         Err(error) => return failed(format!("{what} could not be started: {error}"), String::new()),
     };
-    // Whoever ends corewise may end all that it started: that is no failure of the script.
+    // A stop may end all processes at once: that is not a failure of the script.
     let is_done = ran.end == End::Exited(0) && ran.left_behind == 0;
     if stop.load(Ordering::SeqCst) && !is_done {
         return Err(Trouble::Interrupted);
@@ -60,7 +60,7 @@ pub(crate) fn run(
     failed(why, last_lines(&ran.output))
 }
 
-/// The end of what was written.
+/// Returns the last lines of output.
 pub(crate) fn last_lines(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let lines: Vec<&str> = text.lines().collect();

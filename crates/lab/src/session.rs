@@ -1,7 +1,9 @@
-//! The engine of every session: how long it may go on, in which random order it visits, and how its rounds are divided among probes.
+//! Engine of every session: its time limit, the random order of its visits, and the division of its rounds among
+//! probes.
 //!
-//! A session has a [`Budget`], random orders that come from its seed, and somebody who hears how far it is. What it visits (a cpu, a pair of
-//! them, an arm of an experiment) is for its probes to say: each brings its visits, folds what they give, and keeps what could not be had.
+//! A session has a [`Budget`], random orders from its seed, and a receiver of its progress. Its probes decide what to
+//! visit: a cpu, a pair of cpus, an arm of an experiment. Each probe brings its visits, folds their results, and keeps
+//! its gaps.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,116 +13,117 @@ use corewise_machine::random::Random;
 use corewise_model::clock::Clock as ClockFacts;
 use corewise_sys::clock::Clock;
 
-/// How far a session has come.
+/// Progress of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// What is being measured now: "tail of cpu 3, round 5 of 24".
+    /// Current step: "tail of cpu 3, round 5 of 24".
     pub step: String,
-    /// The share that is done, 0 to 1.
+    /// Share that is done, 0 to 1.
     pub done: f64,
-    /// The time left.
+    /// Remaining time.
     pub left: Duration,
 }
 
-/// How long a session goes on: until its time is over, or until it is told to stop.
+/// Limit of a session: until its time is over, or until it is stopped.
 #[derive(Debug)]
 pub struct Budget<'a> {
     limit: Option<Duration>,
     grace: Duration,
     stop: &'a AtomicBool,
     began: Instant,
-    /// The time that passed, if it is simulated.
+    /// Time that passed, if it is simulated.
     made_up: Option<Duration>,
     visits: u64,
 }
 
 impl<'a> Budget<'a> {
-    /// A budget that is spent from now on; without a limit it has no end. It is begun when everything is prepared, so that what preparing
-    /// takes is not taken from measuring.
+    /// Returns a budget that begins now; without a limit it has no end. Create it after all preparation, so that this
+    /// takes no time from measuring.
     pub fn new(limit: Option<Duration>, stop: &'a AtomicBool) -> Self {
         Self { limit, grace: Duration::ZERO, stop, began: Instant::now(), made_up: None, visits: 0 }
     }
 
-    /// The budget, which is not over before so much more time has passed: what the session does besides takes as long as it takes.
+    /// Adds a grace period before the budget counts as spent.
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
-    /// The flag that ends it.
+    /// Returns the flag that ends it.
     pub const fn stop(&self) -> &'a AtomicBool {
         self.stop
     }
 
-    /// Since it began.
+    /// Returns the time since it began.
     pub fn elapsed(&self) -> Duration {
         self.made_up.unwrap_or_else(|| self.began.elapsed())
     }
 
-    /// What is left; absent where there is no end.
+    /// Returns the remaining time; `None` if there is no limit.
     pub fn left(&self) -> Option<Duration> {
         self.limit.map(|limit| limit.saturating_sub(self.elapsed()))
     }
 
-    /// A visit was made that the session is for.
+    /// Counts a visit.
     pub fn visited(&mut self) {
         self.visits += 1;
     }
 
-    /// The time that would have passed, if it is simulated; absent if real time counts.
+    /// Sets the time that passed if it is simulated; `None` if real time counts.
     pub fn makes_up(&mut self, elapsed: Option<Duration>) {
         self.made_up = elapsed;
     }
 
-    /// Whether it was told to stop.
+    /// Returns true if it was stopped.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Whether its time is over. Before the first visit it never is: whoever prepares a session gets something for it.
+    /// Returns true if its time is over. Before the first visit it never is, so that every session has a result.
     pub fn is_spent(&self) -> bool {
         self.visits > 0 && self.limit.is_some_and(|limit| self.elapsed() >= limit + self.grace)
     }
 
-    /// Whether the session is to end.
+    /// Returns true if the session should end.
     pub fn is_over(&self) -> bool {
         self.is_stopped() || self.is_spent()
     }
 
-    /// What of it each of so many rounds has.
+    /// Returns the length of one round.
     fn round(&self, rounds: u32) -> Duration {
         self.limit.unwrap_or_default() / rounds.max(1)
     }
 }
 
-/// A session in the making.
+/// Session in progress.
 pub struct Session<'a> {
-    /// How long it goes on.
+    /// Limit of the session.
     pub budget: Budget<'a>,
-    /// What its random orders come from.
+    /// Source of its random orders.
     pub random: Random,
     progress: &'a mut dyn FnMut(&Progress),
 }
 
-/// What measures one aspect of a machine in the rounds of a session.
+/// Measures one aspect of a machine in the rounds of a session.
 pub trait Probe {
-    /// Its share of a round, against those of the session's other probes; 0 where there is nothing for it to visit.
+    /// Returns its share of a round, relative to the session's other probes; 0 if it has no visits.
     fn share(&self) -> f64;
 
-    /// Makes its visits of a round, and folds what they give. False where the session ended before the last of them.
+    /// Makes its visits of a round, and folds their results. Returns false if the session ended before the last of
+    /// them.
     fn visit(&mut self, session: &mut Session<'_>, part: Part) -> bool;
 }
 
 /// A probe's part of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Which round, from 0.
+    /// Index of the round, from 0.
     pub round: u32,
-    /// Of how many.
+    /// Number of rounds.
     pub rounds: u32,
-    /// How long a whole round is.
+    /// Length of a whole round.
     pub length: Duration,
-    /// When the part is over.
+    /// End of the part.
     pub end: Instant,
 }
 
@@ -131,12 +134,12 @@ impl fmt::Display for Part {
 }
 
 impl<'a> Session<'a> {
-    /// A session that begins now.
+    /// Returns a session that begins now.
     pub fn new(budget: Budget<'a>, seed: u64, progress: &'a mut dyn FnMut(&Progress)) -> Self {
         Self { budget, random: Random::new(seed), progress }
     }
 
-    /// Says what is being measured.
+    /// Reports the current step.
     pub fn report(&mut self, step: String) {
         let passed = self.budget.elapsed();
         let limit = self.budget.limit.unwrap_or_default();
@@ -144,10 +147,11 @@ impl<'a> Session<'a> {
         (self.progress)(&Progress { step, done, left: limit.saturating_sub(passed) });
     }
 
-    /// Divides the budget into rounds, and each among the probes in their order; how many were made to their end.
+    /// Divides the budget into rounds, and each round among the probes in order. Returns the number of complete
+    /// rounds.
     ///
-    /// Each round visits all that can be visited in it, so that a drift of the machine (temperature, neighbours, turbo) cannot look like a
-    /// property of what is visited.
+    /// Each round visits everything that fits in it, so that a drift (temperature, neighbours, turbo) cannot look like
+    /// a property of a cpu.
     pub fn rounds(&mut self, rounds: u32, probes: &mut [&mut dyn Probe]) -> u32 {
         let length = self.budget.round(rounds);
         for round in 0..rounds {
@@ -165,26 +169,26 @@ impl<'a> Session<'a> {
     }
 }
 
-/// When a share of the time is over that is left until a time, of which something is kept for what comes after.
+/// Returns the end of a share of the time until `until`, less the time that is kept for later.
 pub fn part_end(until: Instant, kept: Duration, share: f64) -> Instant {
     let now = Instant::now();
     now + until.saturating_duration_since(now).saturating_sub(kept).mul_f64(share.clamp(0.0, 1.0))
 }
 
-/// Now, in milliseconds since 1970-01-01 UTC, for the record.
+/// Returns the current time in milliseconds since 1970-01-01 UTC, for the record.
 pub fn unix_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A seed for who gives none: microseconds since 1970. Unlike nanoseconds they stay below 2^53, so that a seed survives readers of JSON
-/// that use doubles.
+/// Returns the default seed: microseconds since 1970. Unlike nanoseconds they stay below 2^53, so a seed survives
+/// readers of JSON that use doubles.
 pub fn seed_of_the_clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or_default()
 }
 
-/// A clock, for the record.
+/// Describes a clock, for the record.
 pub fn clock_facts(clock: &Clock) -> ClockFacts {
     ClockFacts {
         source: clock.name.to_owned(),
@@ -194,7 +198,7 @@ pub fn clock_facts(clock: &Clock) -> ClockFacts {
     }
 }
 
-/// An endless walk over what can be visited: sweep after sweep, each in fresh random order.
+/// Endless walk over all that can be visited: sweep after sweep, each in fresh random order.
 #[derive(Debug)]
 pub struct Sweeps<T> {
     all: Vec<T>,
@@ -202,13 +206,13 @@ pub struct Sweeps<T> {
 }
 
 impl<T: Copy + PartialEq> Sweeps<T> {
-    /// A walk that has not begun.
+    /// Returns a walk that has not begun.
     pub fn new(all: Vec<T>) -> Self {
         let next = all.len();
         Self { all, next }
     }
 
-    /// Leaves one out from now on.
+    /// Removes an item from the walk.
     pub fn leave_out(&mut self, one: T) {
         if let Some(place) = self.all.iter().position(|other| *other == one) {
             self.all.remove(place);
@@ -216,12 +220,12 @@ impl<T: Copy + PartialEq> Sweeps<T> {
         }
     }
 
-    /// How many are not among those that `is_done` knows.
+    /// Counts the items for which `is_done` is false.
     pub fn count_without(&self, is_done: impl Fn(&T) -> bool) -> usize {
         self.all.iter().filter(|one| !is_done(one)).count()
     }
 
-    /// The next; absent where there are none.
+    /// Returns the next item; `None` if there are none.
     pub fn next(&mut self, random: &mut Random) -> Option<T> {
         if self.next == self.all.len() {
             random.shuffle(&mut self.all);

@@ -1,4 +1,5 @@
-//! Suites: an experiment for each benchmark, one after the other, on the same placements; their folders, scripts and shares of the time.
+//! Suites: an experiment per benchmark, one after the other, on the same placements; their folders, scripts and shares
+//! of the time.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -20,72 +21,72 @@ use crate::experiment::{Begun, Ending, begun_now};
 use crate::script::{self, Trouble};
 use crate::session::Budget;
 
-/// Who keeps a suite's experiments, and hears what happens.
+/// Keeps a suite's experiments, and observes it.
 pub trait Keeper {
-    /// What goes wrong in it ends the suite.
+    /// Error that ends the suite.
     type Error;
 
-    /// Keeps a new experiment.
+    /// Stores a new experiment.
     ///
     /// # Errors
-    /// Where it cannot be kept.
+    /// If it cannot be stored.
     fn keep(&mut self, experiment: Experiment) -> Result<Begun, Self::Error>;
 
-    /// Goes on with an experiment for so long at most, in the current folder; its trials, the earlier ones too.
+    /// Continues an experiment in the current folder, within a budget. Returns all trials, including the earlier ones.
     ///
     /// # Errors
-    /// Where its trials cannot be made or kept.
+    /// If its trials cannot be made or stored.
     fn go_on(&mut self, begun: &Begun, budget: Option<Duration>) -> Result<(Vec<Trial>, Ending), Self::Error>;
 
-    /// A script of a benchmark failed, which does not decide what comes of it.
+    /// Called when a script of a benchmark failed without deciding its result.
     fn warn(&mut self, benchmark: &Benchmark, why: &str, output: &str);
 
-    /// A benchmark is over, which was begun; they count from 0.
+    /// Called when a benchmark that was begun is over; they count from 0.
     fn ended(&mut self, number: usize, benchmark: &Benchmark, result: &RowResult);
 }
 
-/// A suite, and how it is tried.
+/// Suite, and the parameters of trying it.
 #[derive(Clone, Copy, Debug)]
 pub struct SuitePlan<'a> {
     /// The suite.
     pub suite: &'a Suite,
-    /// The folder that its paths begin from.
+    /// Folder that its paths are relative to.
     pub folder: &'a Path,
-    /// The folders that programs are looked for in, as `PATH` has them.
+    /// Folders to search for programs, in the form of `PATH`.
     pub search: Option<&'a OsStr>,
     /// The machine.
     pub machine: &'a Machine,
-    /// What is tried in each benchmark: the operating system's choice first.
+    /// Arms in each benchmark: the operating system's choice first.
     pub arms: &'a [Arm],
-    /// How each is judged.
+    /// Policy of judging each.
     pub policy: &'a Policy,
-    /// The seed of the random orders; the time of day where there is none.
+    /// Seed of the random orders; from the clock if `None`.
     pub seed: Option<u64>,
-    /// No experiment makes more runs than this.
+    /// Maximum runs of an experiment.
     pub most_runs: Option<u32>,
-    /// When the suite was begun, where earlier sessions did, in milliseconds since 1970-01-01 UTC.
+    /// Begin of the suite in an earlier session, in milliseconds since 1970-01-01 UTC.
     pub begun_unix_ms: Option<i64>,
-    /// corewise's version, for the record.
+    /// Version of corewise, for the record.
     pub corewise: &'static str,
 }
 
-/// A suite as it was read.
+/// Suite that was read.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The suite.
     pub suite: Suite,
-    /// The folder of its file, from which its paths begin.
+    /// Folder of its file, which its paths are relative to.
     pub folder: PathBuf,
-    /// Its text.
+    /// Text of its file.
     pub text: String,
     /// The origin of its file, since it contains commands; `None` for a built-in one.
     pub origin: Option<FileOrigin>,
 }
 
-/// The suite of a file, or one of those that corewise holds.
+/// Reads the suite of a file, or a built-in one.
 ///
 /// # Errors
-/// [`LabError::Unreadable`], or [`LabError::Suite`] where it is none.
+/// [`LabError::Unreadable`], or [`LabError::Suite`] if it is not valid.
 pub fn read(file: &str) -> Result<Source, LabError> {
     let path = Path::new(file);
     let held = BUILT_IN.iter().find(|(name, _)| *name == file);
@@ -100,14 +101,14 @@ pub fn read(file: &str) -> Result<Source, LabError> {
     Ok(Source { suite, folder, text, origin })
 }
 
-/// The programs of a benchmark that are not installed; those that are named by a path are looked for from the suite's folder.
-/// Other programs are looked for in the folders of `search`, as `PATH` has them.
+/// Returns the programs of a benchmark that are not installed. Those with a path are relative to the suite's folder.
+/// Others are searched in the folders of `search`, in the form of `PATH`.
 pub fn missing(benchmark: &Benchmark, folder: &Path, search: Option<&OsStr>) -> Vec<String> {
     let is_missing = |program: &&String| !is_installed(&from(folder, program), search);
     benchmark.programs().iter().filter(is_missing).cloned().collect()
 }
 
-/// A program that is named by a path is looked for from the suite's folder.
+/// Resolves a program with a path relative to the suite's folder.
 fn from(folder: &Path, program: &str) -> String {
     if program.contains(std::path::is_separator) {
         folder.join(program).display().to_string()
@@ -116,11 +117,11 @@ fn from(folder: &Path, program: &str) -> String {
     }
 }
 
-/// Tries a suite within a budget, which those benchmarks share that can be tried and are not decided yet; what came of each, in their
-/// order.
+/// Tries a suite within a budget, shared by the benchmarks that can be tried and are not decided yet. Returns their
+/// results in order.
 ///
 /// # Errors
-/// What the keeper could not do.
+/// Those of the keeper.
 pub fn conduct<K: Keeper>(
     plan: SuitePlan<'_>,
     mut earlier: Vec<Begun>,
@@ -141,7 +142,7 @@ pub fn conduct<K: Keeper>(
 }
 
 impl SuitePlan<'_> {
-    /// Whether an experiment is that of a benchmark, as the suite describes it now.
+    /// Returns true if an experiment is that of a benchmark in its present form.
     fn is_of(&self, experiment: &Experiment, benchmark: &Benchmark) -> bool {
         let part = experiment.suite.as_ref();
         part.is_some_and(|part| part.benchmark == benchmark.name && part.setup == benchmark.setup)
@@ -172,7 +173,7 @@ impl SuitePlan<'_> {
                 metric,
             )
         };
-        // Each has orders of its own.
+        // Each experiment has orders of its own.
         let seed = self.seed.map(|seed| seed.wrapping_add(number as u64));
         begun_now(self.corewise, self.machine.clone(), workload, self.arms.to_vec(), policy, seed)
     }
@@ -188,7 +189,7 @@ fn of_known(begun: Begun) -> RowResult {
 
 struct Session<'a, 'k, K> {
     plan: SuitePlan<'a>,
-    /// When the suite was begun; with its first experiment where it is not known.
+    /// Begin of the suite; set by its first experiment if unknown.
     begun_unix_ms: Option<i64>,
     /// Whether earlier sessions have decided each benchmark.
     decided: Vec<bool>,
@@ -196,11 +197,11 @@ struct Session<'a, 'k, K> {
     keeper: &'k mut K,
 }
 
-/// Why a benchmark was not tried to its end.
+/// Reason why a benchmark was not tried to its end.
 enum Cut<E> {
-    /// For a reason of its own.
+    /// It ends this benchmark only.
     Row(RowResult),
-    /// For a reason that ends the suite.
+    /// It ends the suite.
     Suite(E),
 }
 
@@ -230,7 +231,8 @@ impl<K: Keeper> Session<'_, '_, K> {
         Ok(result)
     }
 
-    /// A benchmark's part of the time that is left: shared with those after it that can be tried and are not decided yet.
+    /// Returns a benchmark's part of the remaining time, shared with later ones that can be tried and are not decided
+    /// yet.
     fn share(&self, number: usize) -> Option<Duration> {
         let suite = self.plan.suite.benchmarks.iter().zip(&self.decided).skip(number);
         let waits = suite.filter(|(benchmark, decided)| {
@@ -240,7 +242,7 @@ impl<K: Keeper> Session<'_, '_, K> {
         self.budget.left().map(|left| left / waiting.max(1) as u32)
     }
 
-    /// Sets a benchmark up, tries it, and clears up after it.
+    /// Sets a benchmark up, tries it, and cleans up.
     fn in_its_folder(
         &mut self,
         number: usize,
@@ -254,7 +256,7 @@ impl<K: Keeper> Session<'_, '_, K> {
             && let Err(result) = scripted("set-up", script, self.budget.stop())
         {
             let Some(known) = known.filter(|known| !known.trials.is_empty()) else { return Err(Cut::Row(result)) };
-            // What it has shown so far stays; only there is nothing new.
+            // Earlier results stay; there are just no new ones.
             if let RowResult::Failed { why, output, .. } = &result {
                 self.keeper.warn(benchmark, why, output);
             }
@@ -262,7 +264,7 @@ impl<K: Keeper> Session<'_, '_, K> {
         }
         let share = self.share(number);
         let result = self.tried(number, benchmark, known, folder.path(), share);
-        // It is for what the set-up has made elsewhere, so that Ctrl-C must not end it.
+        // It undoes the set-up's work elsewhere, so Ctrl-C must not end it.
         if let Some(script) = &benchmark.cleanup
             && let Err(RowResult::Failed { why, .. }) = scripted("clean-up", script, &AtomicBool::new(false))
         {
@@ -305,7 +307,7 @@ impl<K: Keeper> Session<'_, '_, K> {
     }
 }
 
-/// The folder that a benchmark is run in; one of its own is removed with it.
+/// Folder that a benchmark runs in; a temporary one is removed with this value.
 enum Folder {
     Own(TempDir),
     Named(PathBuf),
@@ -335,7 +337,7 @@ fn failed(why: String) -> RowResult {
     RowResult::Failed { why, output: String::new(), stored: None }
 }
 
-/// Runs a script of a benchmark's.
+/// Runs a script of a benchmark.
 fn scripted(what: &str, script: &str, stop: &AtomicBool) -> Result<(), RowResult> {
     script::run(&format!("its {what}"), script, &[], stop).map_err(|trouble| match trouble {
         Trouble::Interrupted => RowResult::NotTried,

@@ -1,7 +1,8 @@
-//! The survey runs every probe on every allowed cpu within a time budget; the stall survey runs the tail probe alone.
+//! Surveys: the full survey runs every probe on every allowed cpu within a time budget; the stall survey runs the tail
+//! probe alone.
 //!
-//! Each probe of the survey is a file here that says what it visits in a round, how visits fold, and which gaps it has. To add a probe, add
-//! such a file, a field of [`Survey`] for its findings, and its line in [`made`].
+//! Each probe of the survey is a file here: its visits of a round, the folding of visits, and its gaps. To add a
+//! probe, add such a file, a field of [`Survey`] for its findings, and its line in [`made`].
 
 pub mod links;
 mod schedule;
@@ -166,7 +167,7 @@ fn cure(budget: Duration) -> String {
     format!("--budget {}s", (budget.as_secs_f64() * 2.0).ceil().max(1.0))
 }
 
-/// Returns gaps for what the budget was too short for: rounds, and pairs never visited.
+/// Returns gaps for everything that the budget was too short for: rounds, and pairs never visited.
 fn missed(rounds: u32, made: u32, pairs: usize, cure: &str) -> Vec<Gap> {
     let gap = |what: String| Gap::new(what, "the budget ended first").cured_by(cure);
     let rounds = (made < rounds).then(|| gap(format!("{} of {rounds} rounds", rounds - made)));

@@ -6,7 +6,7 @@
 //!
 //! - the usual ratio for the quantity ([`Quantity::least_ratio`], over [`Quantity::floor`]);
 //! - its drift during the survey ([`Estimate::drift`], the larger one of both surveys). A machine that changed
-//! by a tenth within half a minute may also do so between two surveys, without any cause.
+//!   by a tenth within half a minute may also do so between two surveys, without any cause.
 //!
 //! The intervals are distribution-free ([`median_interval`]). If rounds were independent, an unchanged number would be
 //! called changed once in 6,435 times for 8 rounds, and at most once in 3,700 for up to 200 rounds. (This counts the

@@ -19,7 +19,6 @@ mod standing;
 mod tests;
 mod threads;
 
-use corewise_machine::random::Random;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +54,6 @@ pub const FIRST_GREEDY_BLOCK_OF_RARE: usize = 4;
 
 /// Rules by which an experiment is judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
 pub struct Policy {
     /// The false-positive rate over all looks and all candidates; between 0 and 1.
     pub error_rate: f64,
@@ -70,14 +68,14 @@ pub struct Policy {
     /// Largest tolerated worsening of a guard: 0.1 is 10 %. A winner needs proof that no guard is worse by this.
     pub guard_margin: f64,
     /// Maximum number of runs; absent: it goes on until it is decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_runs: Option<u32>,
     /// The experiment does not end, and no arm is removed except for failures, before this many blocks; 0 by default.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub least_blocks: u32,
     /// Number of failures after which a candidate is out, if it failed more than twice as often as the baseline; 2 by
     /// default.
-    #[serde(skip_serializing_if = "is_usual")]
+    #[serde(default = "usual_failures", skip_serializing_if = "is_usual")]
     pub most_failures: u32,
 }
 
@@ -121,6 +119,10 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+const fn usual_failures() -> u32 {
+    MOST_FAILURES
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 fn is_usual(count: &u32) -> bool {
     *count == MOST_FAILURES
@@ -152,14 +154,10 @@ pub struct Block {
 }
 
 impl Block {
-    /// Returns the outcome for a candidate; `None` if the candidate or the baseline did not run. `usual` is the
-    /// baseline's median before this block. If the baseline ran several times, as in experiments of earlier versions,
-    /// the block's number draws the run that counts.
-    pub(crate) fn outcome(&self, arm: usize, number: u32, usual: Option<f64>) -> Option<Outcome> {
-        let baselines: Vec<&Run> = self.runs.iter().filter(|run| run.arm == 0).collect();
-        let drawn = || Random::new(u64::from(number)).below(baselines.len());
-        let baseline = if baselines.len() > 1 { baselines[drawn()] } else { *baselines.first()? };
-        let candidate = self.runs.iter().find(|run| run.arm == arm)?;
-        Some(Outcome { candidate: candidate.value(), baseline: baseline.value(), usual })
+    /// Returns what it says about a candidate, or `None` if the candidate or the baseline did not run. `usual` is the median of the
+    /// baseline before this block.
+    pub(crate) fn outcome(&self, arm: usize, usual: Option<f64>) -> Option<Outcome> {
+        let value_of = |arm| Some(self.runs.iter().find(|run: &&Run| run.arm == arm)?.value());
+        Some(Outcome { candidate: value_of(arm)?, baseline: value_of(0)?, usual })
     }
 }

@@ -147,7 +147,7 @@ fn visit(truth: Truth, weather: &mut Weather) -> CpuRound {
             p99_ns: p50_ns * 1.01,
             p99_9_ns,
             p99_99_ns: p99_9_ns * 3.0,
-            p99_999_ns: Some(p99_9_ns * 8.0),
+            p99_999_ns: p99_9_ns * 8.0,
             max_ns: p99_9_ns * 20.0,
             lost,
         },

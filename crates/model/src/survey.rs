@@ -265,9 +265,8 @@ pub struct Tail {
     pub p99_9_ns: f64,
     /// 99.99th percentile.
     pub p99_99_ns: f64,
-    /// 99.999th percentile; absent in old surveys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_999_ns: Option<f64>,
+    /// 99.999th percentile.
+    pub p99_999_ns: f64,
     /// The longest.
     pub max_ns: f64,
     /// The share of time lost to stalls: durations of pieces beyond twice the median, over the whole time.
@@ -286,7 +285,7 @@ impl Tail {
             p99_ns: at(0.99),
             p99_9_ns: at(0.999),
             p99_99_ns: at(0.9999),
-            p99_999_ns: Some(at(0.99999)),
+            p99_999_ns: at(0.99999),
             max_ns: histogram.max_ns(),
             lost: histogram.lost_beyond(2.0),
         }
@@ -313,16 +312,4 @@ pub enum FrequencySource {
     UserCycles,
     /// Estimated from chains of dependent additions, one cycle each, against the clock.
     Estimate,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tail_stored_before_the_fifth_nine_was_kept_is_read() {
-        let mut stored = serde_json::to_value(Tail { p99_999_ns: Some(7.0), ..Tail::default() }).unwrap();
-        assert_eq!(stored.as_object_mut().unwrap().remove("p99_999_ns"), Some(7.0.into()));
-        assert_eq!(serde_json::from_value::<Tail>(stored).unwrap(), Tail::default());
-    }
 }

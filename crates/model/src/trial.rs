@@ -187,7 +187,6 @@ pub struct Part {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
     /// The suite's policy, which a benchmark may override.
-    #[serde(default)]
     pub policy: Policy,
 }
 
@@ -456,7 +455,6 @@ pub enum Outcome {
 /// Measurements of a trial besides its metric: the sum, or the mean for rates, over its runs. Absent values could not
 /// be measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
 pub struct Observed {
     /// Time from the first instruction to the end of the last process, in seconds, for one run.
     pub wall_s: f64,
@@ -475,39 +473,39 @@ pub struct Observed {
     /// Pages that had to be read.
     pub major_faults: u64,
     /// Number of moves of a thread to another cpu.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrations: Option<u64>,
     /// The mean clock rate while it computed, in GHz.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gigahertz: Option<f64>,
     /// True for an estimate: the mean of some moments on busy cpus; otherwise it is counted by the processor.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gigahertz_is_estimate: bool,
     /// The cpus on which a thread was seen.
-    #[serde(skip_serializing_if = "CpuSet::is_empty")]
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub used: CpuSet,
     /// A mask that the program set itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_mask: Option<CpuSet>,
     /// The largest number of threads seen at once.
     pub most_threads: usize,
     /// For a slot of running processes, the metric in its first half and in its second.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halves: Option<[f64; 2]>,
     /// Interrupts of its cpus.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<u64>,
     /// Time that a hypervisor stole from its cpus, in seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen_s: Option<f64>,
     /// The share of the machine's time that other programs used, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_busy: Option<f64>,
     /// Energy that the packages used while it ran, in joules.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_joules: Option<f64>,
     /// Time in which they used it, in seconds: all runs of the trial, with the gaps between them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_s: Option<f64>,
     /// Number of processes that it left running, which were then ended.
     pub left_behind: u32,

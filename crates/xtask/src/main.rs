@@ -17,6 +17,7 @@ mod summary;
 mod test;
 mod walls;
 mod windows;
+mod words;
 
 use std::process::ExitCode;
 
@@ -42,6 +43,9 @@ const USAGE: &str = "usage: cargo xtask CHORE
   unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop
   walls                   find circles between modules, commands that reach into other rooms, code outside sys \
 that names a system or opens files, commands that are suggested as texts, and crates that use others than they may
+  words [--list names|words] [CRATE]
+                          measure how names and comments of product code read, or list where; fails if a figure is above its aim
+  words --limits          check the same figures against the limits of the gate
   deny                    check licences, duplicates and sources of the dependencies by deny.toml
   pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests
   page-cost               how long pages of 256 cpus and of 400 runs take to make and to be painted, and how large they are
@@ -106,6 +110,7 @@ fn run(words: &[&str]) -> Result<bool> {
         ["unit"] => rig::unit(),
         ["rig", machine, command @ ..] => rig::boot(machine, command),
         ["walls"] => test::check_walls(),
+        ["words", arguments @ ..] => words::run(arguments),
         ["deny"] => deny::check(),
         ["pictures"] => page_chore("pictures_of_pages", &[]),
         ["page-cost"] => page_chore("cost_of_pages", &["--release"]),

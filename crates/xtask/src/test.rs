@@ -16,7 +16,7 @@ use crate::face;
 use crate::programs::{self, How, Program};
 use crate::setup;
 use crate::summary::Summary;
-use crate::{deny, doors, packages, suggestions, walls, windows};
+use crate::{deny, doors, packages, suggestions, walls, windows, words};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -161,6 +161,7 @@ impl Steps {
         if asked.lint {
             self.step("format", || done(cargo().args(["fmt", "--all", "--check"])))?;
             self.step("walls", walls)?;
+            self.step("words", check_words)?;
             self.step("dependencies", || {
                 if deny::check()? { Ok(()) } else { bail!("a dependency that deny.toml refuses") }
             })?;
@@ -217,6 +218,10 @@ pub fn check_walls() -> Result<bool> {
 
 fn walls() -> Result<()> {
     if check_walls()? { Ok(()) } else { bail!("a circle, or a wall that is open") }
+}
+
+fn check_words() -> Result<()> {
+    if words::check_limits()? { Ok(()) } else { bail!("names or comments that read worse than their limits") }
 }
 
 fn lint() -> Result<()> {

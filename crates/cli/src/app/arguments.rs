@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-// No documentation: clap would take it for what a command is for.
+// No doc comment: clap would take it for the command's description.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output and history")]
 pub struct CommonArguments {

@@ -1,4 +1,4 @@
-//! What the program does with every kind of artifact: it prints them, from the store too, and compares two of a kind.
+//! Operations on every kind of artifact: printing, also from the store, and comparing two of a kind.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -26,7 +26,8 @@ use crate::draw::story::Story;
 use crate::draw::suggestion::for_others;
 use crate::draw::survey::Kept;
 
-/// So many results of a kind are followed at most: the latest. Those of machines of more than 128 cpus take long to read.
+/// Maximum number of results followed over time, the latest first: on machines of up to 128 cpus, and on larger ones,
+/// since their results take long to read.
 const MOST_FOLLOWED: [usize; 2] = [24, 8];
 
 /// In which form a stored artifact is printed; as its screen, or as JSON, where nothing is said.
@@ -44,7 +45,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// Refuses the options that a kind has nothing for.
+    /// Refuses the options that this kind does not support.
     pub fn only(&self, options: &[&str], kind: &str) -> Result<(), Failure> {
         let asked = [("--csv", self.csv), ("--svg", self.svg.is_some())];
         match asked.into_iter().find(|(option, is_asked)| *is_asked && !options.contains(option)) {
@@ -57,22 +58,23 @@ impl Form {
 
 /// A kind of artifact as the program prints it.
 pub trait Printed: Artifact + Clone {
-    /// Prints it in a form other than Markdown, which all kinds have alike.
+    /// Prints it in a form other than Markdown, which is the same for all kinds.
     ///
     /// # Errors
-    /// Where it has no such form, or nothing can be printed.
+    /// If the kind has no such form, or if there is no data to print.
     fn print(&self, kept: &Kept, form: &Form, settings: &Settings) -> Result<(), Failure>;
 
-    /// What it is called with its number: "Survey".
+    /// Title that is shown with the number: "Survey".
     const TITLE: &'static str;
 
-    /// The command that makes one.
+    /// Returns the command that makes one.
     fn first() -> SuggestedCommand;
 
-    /// Composes its story.
+    /// Composes the story of the artifact.
     fn story(&self, conclusions: &Self::Conclusions, kept: &Kept, settings: &Settings) -> Story;
 
-    /// What a page says of several of these numbers together: what changed from each to the next, unless the kind says more.
+    /// Composes the page's sections about several artifacts together. By default, that is what changed from each to
+    /// the next.
     fn together(several: &[(i64, Self)]) -> Vec<Section> {
         let changed = |pair: &[(i64, Self)]| {
             let numbers = [pair[0].0, pair[1].0];
@@ -83,86 +85,86 @@ pub trait Printed: Artifact + Clone {
         several.windows(2).filter_map(changed).collect()
     }
 
-    /// What it is a part of, where several of a kind were made as one: the session of a suite.
+    /// Name of the larger unit that it belongs to, such as the session of a suite.
     fn session(&self) -> Option<String> {
         None
     }
 
-    /// It as it is stored that comes from a file.
+    /// Marks the artifact as imported from `file`.
     #[must_use]
     fn imported(self, _file: &str) -> Self {
         self
     }
 
-    /// Composes the story of what changed between two of these numbers; `None` if two of this kind, or these two, cannot be compared.
+    /// Composes the story of what changed between these two artifacts; `None` if they cannot be compared.
     fn changes(numbers: [i64; 2], artifacts: [&Self; 2]) -> Option<Story>;
 
-    /// Prints what changed between two of these numbers.
+    /// Prints what changed between these two artifacts.
     ///
     /// # Errors
-    /// Where two of this kind, or these two, cannot be compared.
+    /// If they cannot be compared.
     fn compare(numbers: [i64; 2], artifacts: [&Self; 2], settings: &Settings) -> Result<(), Failure>;
 }
 
-/// What a page has of several results, or why they cannot be read.
+/// Sections of a page for several results, or why these cannot be read.
 pub type Sections = Result<Vec<Section>, Failure>;
 
-/// A kind of artifact in the list of all.
+/// Entry of a kind of artifact in the list of all kinds.
 pub struct Kind {
-    /// Its name in the store.
+    /// Name in the store.
     pub name: &'static str,
-    /// Prints the one of a number again; what it shows is computed anew.
+    /// Prints the stored artifact of this number; its conclusions are computed anew.
     pub show: fn(&Store, i64, &Form, &Settings) -> Result<(), Failure>,
-    /// Prints what changed between those of two numbers.
+    /// Prints what changed between the artifacts of two numbers.
     pub compare: fn(&Store, [i64; 2], &Settings) -> Result<(), Failure>,
-    /// The numbers of the latest in a list, with those that were made with it as one.
+    /// Returns the number of the latest in a list, with the numbers of its session.
     pub latest: fn(&Store, &[Entry]) -> Result<Vec<i64>, Failure>,
-    /// What a page has of those of these numbers: what they show together, each of them, and how they changed over the history.
+    /// Composes the page's sections for these numbers: together, each by itself, and over the history.
     pub report: fn(&Store, &[i64], &Settings) -> Sections,
-    /// Reads the JSON of one and prints it in every form, so that what is imported is known to be shown.
+    /// Reads an artifact from JSON and prints it in every form. An import thus proves that it can be shown.
     pub rehearse: fn(&mut dyn Read, &Settings) -> Result<(), String>,
-    /// Reads the JSON of one from a file of that name and adds it to a store. Returns its number there.
+    /// Reads an artifact from the JSON of a file of this name and adds it to a store. Returns its number there.
     pub import: fn(&mut Store, &mut dyn Read, &str) -> Result<i64, String>,
-    /// The name of its documents.
+    /// Name of its JSON documents.
     pub schema: &'static str,
-    /// The command that makes one.
+    /// Command that makes one.
     pub first: fn() -> SuggestedCommand,
 }
 
-/// A section of a page: one result, or what several show together.
+/// Section of a page: one result, or several together.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Its name in addresses within the page, and in names of files: "survey-3".
+    /// Name in addresses within the page and in file names: "survey-3".
     pub id: String,
-    /// Its heading: "Experiment 12".
+    /// Heading: "Experiment 12".
     pub title: String,
-    /// What is said.
+    /// Content.
     pub story: Story,
-    /// The result; absent where it is about several.
+    /// The result; `None` if the section is about several.
     pub result: Option<Reported>,
 }
 
-/// A result on a page.
+/// Result on a page.
 #[derive(Clone, Debug)]
 pub struct Reported {
-    /// Its number.
+    /// Number in the store.
     pub number: i64,
-    /// The name of its documents.
+    /// Name of its JSON documents.
     pub schema: &'static str,
-    /// The machine that it is of.
+    /// Machine that it was measured on.
     pub machine: Option<Machine>,
-    /// What was observed, as JSON.
+    /// Observations, as JSON.
     pub data: String,
 }
 
 impl Section {
-    /// A section about several results.
+    /// Returns a section about several results.
     pub fn new(id: String, title: String, story: Story) -> Self {
         Self { id, title, story, result: None }
     }
 }
 
-/// The entry of a kind in the list of all.
+/// Returns the entry of a kind in the list of all kinds.
 pub const fn kind<T: Printed>() -> Kind {
     Kind {
         name: T::KIND,
@@ -177,7 +179,7 @@ pub const fn kind<T: Printed>() -> Kind {
     }
 }
 
-/// Prints a stored artifact again.
+/// Prints a stored artifact.
 pub fn again<T: Printed>(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<(), Failure> {
     let artifact: T = store.get(number).map_err(broken)?;
     let made = when(artifact.origin().started_unix_ms, &TimeZone::system());
@@ -233,11 +235,11 @@ fn reported<T: Printed>(store: &Store, numbers: &[i64], settings: &Settings) -> 
     Ok(sections)
 }
 
-/// How numbers of these changed over the history of their machines: a section for each that is followed by itself.
+/// Composes one section for each series of alike results: how its numbers changed over the history of its machine.
 fn followed<T: Printed>(store: &Store, several: &[(i64, T)]) -> Sections {
     let mut sections: Vec<Section> = Vec::new();
     let mut done: Vec<i64> = Vec::new();
-    // What results of one kind are called in a sentence: "survey", "map".
+    // Name of a result within a sentence: "survey", "map".
     let name = T::TITLE.split(' ').next().unwrap_or_default().to_lowercase();
     for (number, artifact) in several.iter().rev() {
         let Some(machine) = artifact.origin().machine.filter(|_| !done.contains(number)) else { continue };
@@ -247,7 +249,7 @@ fn followed<T: Printed>(store: &Store, several: &[(i64, T)]) -> Sections {
             entry.kind == T::KIND && !entry.is_deleted() && is_alike
         });
         done.extend(entries.iter().map(|entry| entry.number));
-        // Those that this corewise cannot read are not followed.
+        // Results that this version cannot read are skipped.
         let most = MOST_FOLLOWED[usize::from(machine.online.len() > 128)];
         let latest = entries.split_off(entries.len().saturating_sub(most));
         let moments: Vec<Moment> = latest.iter().filter_map(|entry| moment::<T>(store, entry.number)).collect();
@@ -279,15 +281,15 @@ fn read<T: Printed>(data: &mut dyn Read) -> Result<T, String> {
     artifact.check().map(|()| artifact)
 }
 
-/// Reads an artifact and makes all that is ever made of one: its line in lists, its screen, its documents, its part of a page, what is followed
-/// of it, and what changed between two.
+/// Reads an artifact and makes all that can be made of it. That is its list entry, screen, documents, page section,
+/// trend values, and a comparison.
 fn rehearse<T: Printed>(data: &mut dyn Read, settings: &Settings) -> Result<(), String> {
     let artifact = read::<T>(data)?;
     let kept = Kept::Recalled(1, when(artifact.origin().started_unix_ms, &TimeZone::UTC));
     for json in [false, true] {
         let settings = Settings { json, ..settings.clone() };
         for csv in [false, true] {
-            // A form that a kind does not have, or that has nothing to print, is refused in words.
+            // A form that the kind does not have is refused with an error.
             let _ = artifact.print(&kept, &Form { csv, ..Form::default() }, &settings);
         }
         let _ = T::compare([1, 2], [&artifact, &artifact], &settings);
@@ -307,12 +309,12 @@ fn render(story: &Story, settings: &Settings) {
     let _ = (story.sentences(), story.commands(), story.notes());
 }
 
-/// Prints an artifact as JSON, or as its screen.
+/// Prints an artifact as JSON or as its screen.
 pub fn print<T: Printed>(artifact: &T, kept: &Kept, settings: &Settings) -> Result<(), Failure> {
     print_story(artifact, kept, settings, |conclusions| artifact.story(conclusions, kept, settings))
 }
 
-/// Prints an artifact as JSON, or as the screen of a story of its own.
+/// Prints an artifact as JSON or as the screen of the given story.
 pub fn print_story<T: Artifact + Clone>(
     artifact: &T,
     kept: &Kept,

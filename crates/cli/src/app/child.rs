@@ -1,4 +1,4 @@
-//! A command that corewise starts for its user: placed, watched, and ended as it ends.
+//! Commands that corewise starts for its user: placed, watched, and ended in the same way.
 
 mod group;
 pub mod supervise;

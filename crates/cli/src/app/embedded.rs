@@ -10,20 +10,20 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
-/// JSON up to this size, in bytes, stands in a page as it is; more is compressed.
+/// Largest JSON, in bytes, that is not compressed in a page.
 const PLAIN: usize = 200_000;
-/// Data that takes more bytes even compressed is left out.
+/// Largest data, in bytes after compression, that a page includes.
 const LARGEST: usize = 600_000;
-/// What begins an element with data, up to the name of its documents, for JSON and for compressed JSON.
+/// Start of a data element up to the name of its document, for JSON and for compressed JSON.
 const BEGIN: [&str; 2] =
     ["<script type=\"application/json\" data-corewise=\"", "<script type=\"application/gzip\" data-corewise=\""];
-/// What ends it; the data has no other "<".
+/// End of the element; the data has no other "<".
 const END: &str = "</script>";
 
-/// The element that holds JSON in a page; nothing where it would be too large.
+/// Returns the element that holds JSON in a page; `None` if it would be too large.
 pub fn element(schema: &str, json: &str) -> Option<String> {
     let (begin, data) = if json.len() <= PLAIN {
-        // No text in it ends the element.
+        // Escapes "<", so that no text in it ends the element.
         (BEGIN[0], json.replace('<', "\\u003c"))
     } else {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -33,21 +33,21 @@ pub fn element(schema: &str, json: &str) -> Option<String> {
     (data.len() <= LARGEST).then(|| format!("{begin}{schema}\">{data}{END}"))
 }
 
-/// An element of a page that holds a document, packed as it is written.
+/// Element of a page that holds a document, still packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
-    /// The name of the document.
+    /// Name of the document.
     pub schema: &'a str,
     data: &'a str,
     is_packed: bool,
 }
 
-/// Finds the elements of a page, in one pass over it. An element whose data does not end is none.
+/// Finds the elements of a page in one pass. An element without an end is skipped.
 pub fn elements(page: &str) -> impl Iterator<Item = Element<'_>> {
     let mut rest = page;
     std::iter::from_fn(move || {
         while let Some(place) = rest.find('<') {
-            // Text that is no beginning, or has no data, is passed over up to the next "<".
+            // Other text is skipped up to the next "<".
             let (element, passed) = parse_element(&rest[place..]);
             rest = &rest[place + passed..];
             if element.is_some() {
@@ -58,7 +58,7 @@ pub fn elements(page: &str) -> impl Iterator<Item = Element<'_>> {
     })
 }
 
-/// The element that a text begins with, if any, and how much of the text was looked at.
+/// Parses the element at the start of a text, if any; also returns how much of the text was examined.
 fn parse_element(text: &str) -> (Option<Element<'_>>, usize) {
     for (begin, is_packed) in BEGIN.into_iter().zip([false, true]) {
         let Some(inside) = text.strip_prefix(begin) else { continue };
@@ -70,14 +70,14 @@ fn parse_element(text: &str) -> (Option<Element<'_>>, usize) {
     (None, 1)
 }
 
-/// Unpacks the elements of a page, all of them together no more than [`JSON_BYTES`].
+/// Unpacks the elements of a page, up to [`JSON_BYTES`] in all.
 #[derive(Debug)]
 pub struct Unpacker {
     left: u64,
 }
 
 impl Unpacker {
-    /// Nothing was unpacked yet.
+    /// Returns an unpacker with the whole allowance.
     pub fn new() -> Self {
         Self { left: JSON_BYTES }
     }
@@ -93,7 +93,7 @@ impl Unpacker {
     }
 }
 
-/// Reads what an element unpacks to, and counts it.
+/// Reads an unpacked element and counts its bytes.
 struct UnpackedReader<'a> {
     reader: Box<dyn Read + 'a>,
     left: &'a mut u64,

@@ -1,26 +1,26 @@
-//! How a command fails: what happened, what to do next, and the exit status that says so.
+//! Failures of a command: what happened, what to do next, and the exit status.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// The exit status of corewise.
+/// Exit status of corewise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// The command did what it is for.
+    /// Success.
     Done = 0,
-    /// Nothing was shown: no winner, and not that there is none.
+    /// Neither a winner nor equivalence was shown.
     Undecided = 1,
     /// Wrong usage.
     Usage = 2,
     /// Not permitted, or not available here.
     Unavailable = 3,
-    /// A fault that is not the user's.
+    /// Internal fault, not the user's.
     Internal = 4,
-    /// The command that was to be run could not be executed; as env(1) says it.
+    /// The command to run could not be executed; as with env(1).
     NotExecutable = 126,
-    /// The command that was to be run was not found; as env(1) says it.
+    /// The command to run was not found; as with env(1).
     NotFound = 127,
-    /// Interrupted; what there was has been shown.
+    /// Interrupted; the available results have been shown.
     Interrupted = 130,
 }
 
@@ -30,34 +30,34 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do what it is for.
+/// Reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The exit status.
+    /// Exit status.
     pub exit: Exit,
-    /// What happened, and where.
+    /// Description of the failure and its place.
     pub what: String,
-    /// What to do next.
+    /// Advice on what to do next.
     pub next: Option<String>,
 }
 
 impl Failure {
-    /// A failure with its exit status.
+    /// Returns a failure with its exit status.
     pub fn new(exit: Exit, what: impl fmt::Display) -> Self {
         Self { exit, what: what.to_string(), next: None }
     }
 
-    /// The user typed something that cannot be.
+    /// Returns the failure of an invalid command line.
     pub fn usage(what: impl fmt::Display) -> Self {
         Self::new(Exit::Usage, what)
     }
 
-    /// Something is not permitted or not there.
+    /// Returns the failure of something that is not permitted or not there.
     pub fn unavailable(what: impl fmt::Display) -> Self {
         Self::new(Exit::Unavailable, what)
     }
 
-    /// The failure with what to do next.
+    /// Adds what to do next.
     #[must_use]
     pub fn next(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());

@@ -1,4 +1,4 @@
-//! The store of this user: opened, and added to.
+//! Store of this user: opening it, and adding to it.
 
 use std::path::Path;
 use std::sync::Once;
@@ -15,38 +15,38 @@ use super::settings::{History, Settings};
 use crate::draw::suggestion;
 use crate::draw::survey::Kept;
 
-/// The store, or what makes one.
+/// Opens the store. If there is none, the failure suggests `first`.
 pub fn existing(settings: &Settings, first: &SuggestedCommand) -> Result<Store, Failure> {
     let what = || Ok::<_, Failure>(format!("there is no history at {}", path(settings)?.display()));
     let next = || format!("Make one with {}, or name another store with --store.", suggestion::mention(first));
     opened(settings)?.map_or_else(|| Err(Failure::unavailable(what()?).next(next())), Ok)
 }
 
-/// The store to read from; nothing where there is none.
+/// Opens the store to read from; `None` if there is none.
 pub fn opened(settings: &Settings) -> Result<Option<Store>, Failure> {
     to_read(path(settings)?, settings).map_err(broken)
 }
 
-/// The same for whoever does without it where it cannot be read.
+/// Opens the store to read from; `None` also if it cannot be read.
 pub fn if_readable(settings: &Settings) -> Option<Store> {
     let History::At(path) = &settings.history else { return None };
     to_read(path, settings).ok()?
 }
 
-/// The latest survey of this machine that will do.
+/// Returns the latest survey of this machine that `will_do` accepts.
 pub fn latest_survey(machine: &Machine, settings: &Settings, will_do: impl Fn(&Survey) -> bool) -> Option<Survey> {
     if_readable(settings)?.latest(&machine.fingerprint(), will_do).ok()?.map(|(_, survey)| survey)
 }
 
-/// The store to add to; created where there is none.
+/// Opens the store to add to, and creates it if there is none.
 ///
 /// # Errors
 /// Those of the store.
 pub fn to_write(path: &Path, settings: &Settings) -> corewise_store::Result<Store> {
-    // Read as a whole before it is written to.
+    // Checks it as a whole before it is written to.
     to_read(path, settings)?;
     if settings.named_store.is_none() {
-        // Made by a corewise that let others read it.
+        // Earlier versions let other users read it.
         let _ = files::make_private(path);
         static SAID: Once = Once::new();
         if let Some(home) = &settings.foreign_home {
@@ -67,8 +67,8 @@ fn to_read(path: &Path, settings: &Settings) -> corewise_store::Result<Option<St
     Ok(store)
 }
 
-/// Whether a store is read as a whole before anything else: one that was named, or that others may write. The user's own at its
-/// usual place is checked by `corewise doctor`, since it may be large.
+/// Returns true if a store is checked as a whole first: it was named, or others may write to it. The user's own store
+/// may be large; `corewise doctor` checks it.
 fn is_checked(store: &Store, settings: &Settings) -> bool {
     settings.named_store.is_some() || store.origin().writers().is_some()
 }
@@ -86,7 +86,7 @@ fn path(settings: &Settings) -> Result<&Path, Failure> {
     }
 }
 
-/// What keeps the store from giving what was asked for.
+/// Failure of reading from the store.
 pub fn broken(error: StoreError) -> Failure {
     match error {
         StoreError::Missing { .. } | StoreError::Deleted { .. } | StoreError::OtherKind { .. } => {
@@ -97,7 +97,7 @@ pub fn broken(error: StoreError) -> Failure {
     }
 }
 
-/// Stores what was made. A history that fails is said once, and what was made is shown all the same.
+/// Stores a result. A failure prints a warning; the result is shown all the same.
 pub fn keep<T: Artifact>(artifact: &T, settings: &Settings) -> Kept {
     let path = match &settings.history {
         History::At(path) => path,

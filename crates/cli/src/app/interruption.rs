@@ -1,4 +1,4 @@
-//! Ctrl-C: the first ends the measuring and lets what was measured be printed, the second ends at once.
+//! Ctrl-C: the first ends the measuring and prints what was measured, the second ends at once.
 
 use std::io;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::failure::{Exit, Failure};
 use super::output::say;
 use crate::draw::suggestion;
 
-/// Watches for SIGINT, SIGTERM and SIGHUP while something is measured.
+/// Watcher for SIGINT, SIGTERM and SIGHUP during measuring.
 #[derive(Clone, Debug)]
 pub struct Interruption {
     stop: Arc<AtomicBool>,
 }
 
-/// Nothing is cleared up; the processes that were started for a trial end with this one.
+/// Exits without clean-up; the processes of a trial end with this one.
 fn ended_at_once() -> ! {
     let undo = suggestion::mention(&suggested_command::undo());
     say(&format!("ended at once; {undo} reverts changes to the machine, if there were any"));
@@ -25,17 +25,17 @@ fn ended_at_once() -> ! {
 }
 
 impl Interruption {
-    /// Begins to watch. Before this, and in commands that measure nothing, signals do what they always do.
+    /// Begins to watch. Before this, and in commands that do not measure, signals have their default effect.
     pub fn watch() -> Result<Self, Failure> {
         let watch = Self { stop: Arc::new(AtomicBool::new(false)) };
         let seen = watch.clone();
-        // A first signal that comes when all is measured changes nothing: a complete result is stored and printed.
+        // A first signal after the measuring changes nothing: the complete result is stored and printed.
         let handler = move || {
             if seen.stop.swap(true, Ordering::SeqCst) {
                 ended_at_once();
             }
         };
-        // nohup(1) means it: a terminal that is closed does not end what was started with it.
+        // Respects nohup(1): closing the terminal does not end the program.
         let outlives_terminal = signals::outlives_terminal();
         ctrlc::set_handler(handler).map_err(|error| not_watched(&error))?;
         if outlives_terminal {
@@ -44,18 +44,18 @@ impl Interruption {
         Ok(watch)
     }
 
-    /// Becomes true with the first signal.
+    /// Flag that the first signal sets.
     pub fn stop(&self) -> &AtomicBool {
         &self.stop
     }
 
-    /// Whether there was a signal.
+    /// Returns true if there was a signal.
     pub fn was_seen(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
 }
 
-/// A thread waits for signals; where there can be none, there will be none to measure with either.
+/// Failure of watching for signals. It needs a thread; if none can be started, measuring would fail as well.
 fn not_watched(error: &ctrlc::Error) -> Failure {
     match error {
         ctrlc::Error::System(error) if error.kind() == io::ErrorKind::WouldBlock => {

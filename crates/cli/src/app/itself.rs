@@ -1,4 +1,4 @@
-//! Command lines of corewise that corewise runs, as a user would: in a process of its own, with the options that all commands have.
+//! Runs command lines of corewise in a process of their own, with the common options of this one.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -16,17 +16,17 @@ use super::child::supervise::{End, Look, Supervisor, UNWATCHED, came_early};
 use super::failure::{Exit, Failure};
 use super::settings::{History, Settings};
 
-/// The widths that can be asked for.
+/// Widths that `--width` accepts.
 const WIDTHS: std::ops::RangeInclusive<usize> = 20..=1000;
 
-/// Runs one after another.
+/// Runs commands of corewise one after another.
 pub struct Itself<'a> {
     held: Held,
     is_interrupted: Cell<bool>,
     settings: &'a Settings,
 }
 
-/// Takes note that no other is to follow the one that runs.
+/// Records that a signal to end came, so that no further command is started.
 struct Told<'a>(&'a Cell<bool>);
 
 impl Look for Told<'_> {
@@ -40,16 +40,16 @@ impl Look for Told<'_> {
 }
 
 impl<'a> Itself<'a> {
-    /// From now on signals go to the command that runs.
+    /// Begins to hold signals, which then go to the running command.
     ///
     /// # Errors
-    /// Where signals cannot be held.
+    /// If signals cannot be held.
     pub fn new(settings: &'a Settings) -> Result<Self, Failure> {
         let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
         Ok(Self { held, is_interrupted: Cell::default(), settings })
     }
 
-    /// Whether a signal came that ends who does nothing about it.
+    /// Returns true if a signal came that ends a process by default.
     pub fn is_interrupted(&self) -> bool {
         self.is_interrupted.get() || {
             self.is_interrupted.set(came_early(&self.held).is_some());
@@ -57,10 +57,11 @@ impl<'a> Itself<'a> {
         }
     }
 
-    /// Runs a command line, of which the first word is the command: its exit status, and its document where that is wanted.
+    /// Runs a command line; its first word is the command. Returns its exit status, and its document if JSON is
+    /// wanted.
     ///
     /// # Errors
-    /// Where no process can be started.
+    /// If no process can be started.
     pub fn run(
         &self,
         words: &[String],
@@ -74,12 +75,12 @@ impl<'a> Itself<'a> {
             command.stdout(writer);
         }
         let child = spawn::start(&mut command, &self.held).map_err(internal)?;
-        // Its end of the pipe is the child's alone.
+        // Closes our copy of the pipe's end; only the child has it now.
         drop(command);
         std::thread::scope(|scope| {
             let document = scope.spawn(|| {
                 let mut text = String::new();
-                // What cannot be read is no document.
+                // Unreadable output counts as no document.
                 let _ = if self.settings.json { reader.read_to_string(&mut text) } else { Ok(0) };
                 serde_json::from_str(&text).unwrap_or(Value::Null)
             });
@@ -93,7 +94,7 @@ impl<'a> Itself<'a> {
         let program = std::env::current_exe().map_err(|error| Failure::new(Exit::Internal, error))?;
         let mut command = Command::new(&program);
         command.args(words.first()).args(self.common()).args(words.iter().skip(1));
-        // So that the programs that it tries find this one as `corewise`, wherever it lies.
+        // Lets the tried programs find this corewise, wherever it lies.
         let folders = program.parent().map(OsString::from).into_iter();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = folders.map(Into::into).chain(std::env::split_paths(&path).collect::<Vec<_>>());
@@ -104,11 +105,11 @@ impl<'a> Itself<'a> {
         Ok(command)
     }
 
-    /// The options that every command shares with this one.
+    /// Options that every command shares with this one.
     fn common(&self) -> Vec<OsString> {
         let width = self.settings.width.clamp(*WIDTHS.start(), *WIDTHS.end());
         let mut words: Vec<OsString> = vec!["--width".into(), width.to_string().into()];
-        // "auto" is what it does by itself.
+        // "auto" is the default.
         match self.settings.color {
             ColorChoice::Always | ColorChoice::AlwaysAnsi => words.extend(["--color".into(), "always".into()]),
             ColorChoice::Never => words.extend(["--color".into(), "never".into()]),

@@ -1,4 +1,4 @@
-//! What a running `keep run` says of itself to the other commands: a file in the folder of journals, and signals.
+//! State of a running `keep run` for other commands: a file in the folder of journals, and signals.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,29 +18,28 @@ use crate::app::settings::Settings;
 use crate::draw::suggestion;
 
 const STATE: &str = "keep.json";
-/// What is asked for about processes, a number and a word a line.
+/// File of requests about processes; a number and a word per line.
 const WISHES: &str = "keep.wishes";
 
-/// A running `keep run`.
+/// State of a running `keep run`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct State<'a> {
-    /// Its process.
+    /// Process number.
     pub process: u32,
-    /// When that started, in clock ticks since the boot.
+    /// Start of the process, in clock ticks since boot.
     pub start_ticks: u64,
-    /// When it began, in milliseconds since 1970-01-01 UTC.
+    /// Start of keeping, in milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: i64,
-    /// The boot, by the kernel's name of it.
-    #[serde(default)]
+    /// The kernel's boot id.
     pub boot: String,
     /// Whether it keeps the system's rules.
     pub of_system: bool,
-    /// How it stands.
+    /// Current status of the rules and processes.
     pub status: Status<'a>,
 }
 
 impl State<'static> {
-    /// That of the `keep run` that runs with this folder of journals; nothing where none does.
+    /// Reads the state of the `keep run` that runs with this folder of journals; `None` if none runs.
     pub fn read(settings: &Settings) -> Option<Self> {
         Self::in_folder(settings.journals.as_ref()?).filter(|state| state.identity().is_alive())
     }
@@ -51,7 +50,7 @@ impl State<'static> {
         if state.origin().writers().is_some() { None } else { input::json(state).ok() }
     }
 
-    /// The processes that the `keep run` before this one left alone, and that still live.
+    /// Returns the living processes that the previous `keep run` left alone.
     pub fn left_alone(folder: &Path, boot: &str) -> BTreeMap<u32, Held> {
         let state = Self::in_folder(folder).filter(|state| state.boot == boot);
         let is_it = |(id, held): &(u32, Held)| {
@@ -60,7 +59,7 @@ impl State<'static> {
         state.into_iter().flat_map(|state| state.status.processes.into_owned()).filter(is_it).collect()
     }
 
-    /// What is left of it at the end: the processes that are to be left alone by the next one too; nothing where there are none.
+    /// Writes what the next `keep run` needs: the processes to leave alone. Without any, it removes the file.
     pub fn end(mut self, folder: &Path, left_alone: BTreeMap<u32, Held>) {
         if left_alone.is_empty() {
             let _ = input::remove(&folder.join(STATE));
@@ -75,7 +74,7 @@ impl State<'_> {
     /// Writes it.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
         output::replace(&folder.join(STATE), &serde_json::to_vec(self)?)
     }
@@ -84,23 +83,23 @@ impl State<'_> {
         Process { id: self.process, start_ticks: self.start_ticks }
     }
 
-    /// Lets it read its files again.
+    /// Makes it read its files again.
     pub fn reload(&self) {
         signals::send_to(&self.identity(), signals::RELOAD);
     }
 }
 
-/// Lets the running `keep run` read the rules again, where one runs; whether one does.
+/// Makes a running `keep run` read the rules again. Returns true if one runs.
 pub fn reload(settings: &Settings) -> bool {
     let state = State::read(settings);
     state.iter().for_each(State::reload);
     state.is_some()
 }
 
-/// The running `keep run`.
+/// Returns the running `keep run`.
 ///
 /// # Errors
-/// Where none runs.
+/// If none runs.
 pub fn running(settings: &Settings) -> Result<State<'static>, Failure> {
     State::read(settings).ok_or_else(|| {
         let run = suggestion::mention(&suggested_command::keep_run());
@@ -108,10 +107,10 @@ pub fn running(settings: &Settings) -> Result<State<'static>, Failure> {
     })
 }
 
-/// Asks the running `keep run` for something about a process.
+/// Sends the running `keep run` a request about a process.
 ///
 /// # Errors
-/// Where none runs, or that is not known.
+/// If none runs, or if the request cannot be written.
 pub fn ask(process: u32, request: ReleaseRequest, settings: &Settings) -> Result<(), Failure> {
     let state = running(settings)?;
     let file = wishes_in(settings.journal_folder()?);
@@ -123,7 +122,7 @@ pub fn ask(process: u32, request: ReleaseRequest, settings: &Settings) -> Result
     Ok(())
 }
 
-/// What was asked for about processes; asked once.
+/// Takes the requests about processes and removes their file.
 pub fn take_requests(folder: &Path) -> Vec<(u32, ReleaseRequest)> {
     let file = wishes_in(folder);
     let text = input::read_text(&file, InputKind::KeeperWishes).unwrap_or_default();

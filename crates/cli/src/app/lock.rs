@@ -1,4 +1,4 @@
-//! One measurement at a time: two would measure each other.
+//! Lock of measurements: two at a time would measure each other.
 
 use corewise_sys::lock::{self, Lock, Taken};
 use corewise_sys::process::{is_descendant_of, others_called};
@@ -7,14 +7,14 @@ use super::failure::Failure;
 use super::output::say;
 use super::settings::Settings;
 
-/// The lock's file in the user's folder of state.
+/// File name of the lock in the user's state folder.
 const NAME: &str = "measuring.lock";
 
-/// Takes the lock of this user's measurements, or says that another process has it. Other users' are named and keep nobody from
-/// measuring. Nothing where there is no place for a lock, or where this is part of the measurement that holds it.
+/// Takes the lock of this user's measurements. Those of other users are reported, but do not prevent measuring.
+/// Returns `None` if there is no place for a lock, or if this process is part of the measurement that holds it.
 ///
 /// # Errors
-/// Where another process of this user measures.
+/// If another process of this user measures.
 pub fn take(settings: &Settings) -> Result<Option<Lock>, Failure> {
     let others = if settings.has_own_locks { Vec::new() } else { others_called("corewise") };
     let others: Vec<String> = others.into_iter().map(|(process, user)| format!("{process} (user {user})")).collect();

@@ -1,4 +1,4 @@
-//! The log of what runs as a service: to the journal where the service manager has one, otherwise to standard error.
+//! Log of services: to the journal if the service manager has one, otherwise to standard error.
 
 use std::fmt;
 
@@ -15,8 +15,9 @@ use tracing_subscriber::registry::LookupSpan;
 use super::output::said;
 use crate::draw::number::when_exactly;
 
-/// Sends events of `tracing` there from now on, until this process ends. In the journal their fields are `COREWISE_RULE`,
-/// `COREWISE_PROCESS` and `COREWISE_NAME`, and their levels priorities; on standard error they are lines with the time.
+/// Sends events of `tracing` there until this process ends. In the journal, fields are `COREWISE_RULE`,
+/// `COREWISE_PROCESS` and `COREWISE_NAME`, and levels are priorities. On standard error, events are lines with the
+/// time.
 pub fn begin() {
     let registry = tracing_subscriber::registry();
     let journal = if service::logs_to_journal() { tracing_journald::layer().ok() } else { None };
@@ -29,11 +30,11 @@ pub fn begin() {
             tracing::subscriber::set_global_default(registry.with(layer))
         }
     };
-    // A process has one log; where it has begun there is nothing to do.
+    // A process has one log; an error means that it has begun already.
     let _ = begun;
 }
 
-/// A line for an event: its time, "warning" where it is one, and its message, in which names of processes are made printable.
+/// Formats an event as a line: time, "warning" if it is one, and the message with printable names of processes.
 struct Lines;
 
 impl<S, N> FormatEvent<S, N> for Lines

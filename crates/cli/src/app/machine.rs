@@ -1,4 +1,4 @@
-//! Which machine is meant, and reading it: this one, one that the program holds, or one in a file.
+//! Choice of a machine, and reading it: this one, a built-in one, or one in a file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,33 +14,33 @@ use super::failure::{Exit, Failure};
 use super::placing::shortened;
 use crate::draw::suggestion;
 
-/// The word that asks for the list of the machines that the program holds.
+/// Word that asks for the list of built-in machines.
 const LIST: &str = "list";
 
-/// The machine that a command is about.
+/// Machine that a command is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineChoice {
-    /// The one that the program runs on.
+    /// The machine that corewise runs on.
     Here,
-    /// One that the program holds.
+    /// A built-in machine.
     BuiltIn(BuiltIn),
     /// A machine file or a recording.
     File(PathBuf),
 }
 
 impl MachineArguments {
-    /// Whether the user asks which machines there are.
+    /// Returns true if the user asks for the list of machines.
     pub fn asks_for_list(&self) -> bool {
         self.machine.as_deref() == Some(Path::new(LIST))
     }
 }
 
 impl MachineChoice {
-    /// What `--machine` means. The whole name of a machine that the program holds comes first, then a file, then a part
-    /// of a name: what lies in the folder never changes what a whole name means, and `./fx-8150` is always a file.
+    /// Resolves `--machine`. The whole name of a built-in machine comes first, then a file, then a part of a name. So
+    /// files in the folder never change the meaning of a whole name, and `./fx-8150` is always a file.
     ///
     /// # Errors
-    /// [`Failure`] where it is neither, or a part of several names.
+    /// [`Failure`] if it is neither, or a part of several names.
     pub fn new(arguments: &MachineArguments) -> Result<Self, Failure> {
         Self::among_files(arguments, Path::exists)
     }
@@ -65,7 +65,7 @@ impl MachineChoice {
     }
 }
 
-/// Whether a file is a machine file, by its name.
+/// Returns true if a file is a machine file by its name.
 pub fn is_machine_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml")
 }
@@ -74,21 +74,21 @@ fn names(machines: &[BuiltIn]) -> String {
     machines.iter().map(|machine| machine.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The machine that corewise runs on.
+/// Reads the machine that corewise runs on.
 pub fn this_machine() -> Result<Machine, Failure> {
     corewise_sys::topology::read(&Root::live()).map_err(unread_machine)
 }
 
-/// Fails since the machine that corewise runs on cannot be read.
+/// Failure of reading the machine that corewise runs on.
 pub fn unread_machine(error: SysError) -> Failure {
     Failure::unavailable(error).next("corewise needs /sys or /proc: mount them, or allow this process to read them.")
 }
 
-/// A machine, and what its file says of itself where it comes from a machine file.
+/// A machine, with the description of its machine file.
 pub struct Chosen {
     /// The machine.
     pub machine: Machine,
-    /// What the machine file says of itself; absent for this machine and for recordings.
+    /// Description in the machine file; `None` for this machine and for recordings.
     pub description: Option<Description>,
 }
 
@@ -118,7 +118,7 @@ pub fn read(choice: &MachineChoice) -> Result<Chosen, Failure> {
     }
 }
 
-/// The interrupts of the machine's devices; none where nothing tells them, as in machine files.
+/// Returns the interrupts of the machine's devices; empty for machine files, which list none.
 pub fn interrupts(choice: &MachineChoice) -> Vec<DeviceInterrupt> {
     let root = match choice {
         MachineChoice::Here => Root::live(),
@@ -148,7 +148,7 @@ fn recorded(path: &Path) -> Result<Machine, Failure> {
     machine.map_err(|error| unreadable(&error))
 }
 
-/// The failure of a recording that cannot be read.
+/// Failure of reading a recording.
 pub fn unreadable(error: &SysError) -> Failure {
     let record = suggestion::mention(&suggested_command::record());
     let next = format!(

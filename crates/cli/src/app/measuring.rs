@@ -1,4 +1,4 @@
-//! What commands that measure have in common: how long, and what to say where nothing was measured.
+//! Common parts of commands that measure: budgets, and the failure if there is no result.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use corewise_machine::suggested_command;
 use super::failure::{Exit, Failure};
 use crate::draw::suggestion;
 
-/// The budget of so many cpus, where nothing was asked for: the default up to 32, and as much more as the square root.
+/// Default budget on a machine of `cpus` cpus: constant up to 32, then it grows with the square root.
 pub fn grown(default: Duration, cpus: usize) -> Duration {
     let growth = (cpus as f64 / CPUS_OF_DEFAULT).sqrt().max(1.0);
     Duration::from_secs((default.as_secs_f64() * growth).round() as u64)
 }
 
-/// Up to so many cpus the default budgets hold; above, they grow with the square root of the number of cpus.
+/// Number of cpus up to which the default budgets hold.
 const CPUS_OF_DEFAULT: f64 = 32.0;
 
 pub const DEFAULT_BUDGET: Duration = Duration::from_secs(30);
 
-/// There is nothing to show then, and nothing to store: it would say only what `corewise topology` says. `what` would have begun with the
-/// `first`; the gap says why there is none.
+/// Failure of measuring without any result to show or store: there is only what `corewise topology` shows. `first` is
+/// the first part of `what`; the gap gives the reason.
 pub fn nothing_measured(what: &str, first: &str, gap: Option<&Gap>, is_interrupted: bool) -> Failure {
     if is_interrupted {
         let what = format!("nothing was measured: the {what} was ended before its first {first}");

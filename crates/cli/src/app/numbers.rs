@@ -1,13 +1,13 @@
-//! Whether numbers of processes mean here what the user means by them.
+//! Checks that process numbers have the user's meaning here.
 
 use corewise_sys::process;
 
 use super::failure::Failure;
 
-/// What is placed or watched has to be what was named.
+/// Makes sure that the named processes are the ones that are placed or watched.
 ///
 /// # Errors
-/// Where /proc has the numbers of another namespace of processes.
+/// If /proc belongs to another pid namespace.
 pub fn check_numbers() -> Result<(), Failure> {
     if process::reads_own_numbers() {
         return Ok(());

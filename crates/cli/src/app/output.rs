@@ -1,4 +1,4 @@
-//! Printing: the one place that writes to standard output and standard error.
+//! Printing: the only place that writes to standard output and standard error.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal as _, StdoutLock, Write};
@@ -16,10 +16,10 @@ use crate::draw::printable::{bounded, printable_lines};
 use crate::draw::story::Story;
 use crate::draw::text::Screen;
 
-/// A line on standard error takes at most so many columns, whatever it repeats.
+/// Maximum columns of a line on standard error, whatever it repeats.
 const LONGEST_LINE: usize = 4000;
 
-/// Prints a document as JSON or a screen as text, as the settings say; only the one that is wanted is made.
+/// Prints a document as JSON or a screen as text, depending on the settings; makes only that form.
 pub fn show<D: Serialize>(
     settings: &Settings,
     document: impl FnOnce() -> D,
@@ -42,7 +42,7 @@ fn print_screen(screen: &Screen, settings: &Settings) -> Result<(), Failure> {
     written(stream.write_all(screen.styled().as_bytes()).and_then(|()| stream.flush()))
 }
 
-/// The colours that standard output has.
+/// Returns the colours that standard output supports.
 pub fn colours(settings: &Settings) -> Depth {
     let of = |name: &str| std::env::var(name).ok();
     let is_wanted = match settings.color {
@@ -56,8 +56,8 @@ pub fn colours(settings: &Settings) -> Depth {
     Depth::of(of("COLORTERM").as_deref(), term.as_deref(), is_wanted && term.as_deref() != Some("dumb"))
 }
 
-/// Prints a document as JSON on standard output, or a screen as text on standard error: standard output is a command's, which
-/// runs beside. Where nobody listens on standard error, nothing is lost that could be told otherwise.
+/// Prints a document as JSON on standard output, or a screen as text on standard error. Used if a command that runs at
+/// the same time has standard output. Failures on standard error are ignored.
 pub fn show_beside<D: Serialize>(
     settings: &Settings,
     document: impl FnOnce() -> D,
@@ -71,30 +71,30 @@ pub fn show_beside<D: Serialize>(
     Ok(())
 }
 
-/// Prints a value as JSON, one line for each of its parts.
+/// Prints a value as JSON, one line per part.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = json::text(value).map_err(|error| Failure::new(Exit::Internal, error))?;
     print_form(&text)
 }
 
-/// Prints a text of lines, each [printable](crate::draw::printable), and a line end.
+/// Prints text, each line [printable](crate::draw::printable), and a line end.
 pub fn print_text(text: &str) -> Result<(), Failure> {
     print_form(&printable_lines(text))
 }
 
-/// Prints a text that was written in a form with escapes of its own (JSON, CSV, SVG, Markdown), and a line end.
+/// Prints text in a form with its own escapes (JSON, CSV, SVG, Markdown), and a line end.
 pub fn print_form(text: &str) -> Result<(), Failure> {
     let mut stream = stdout()?;
     written(writeln!(stream, "{text}").and_then(|()| stream.flush()))
 }
 
-/// Writes bytes that are no text.
+/// Writes binary data to standard output.
 pub fn write_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut stream = stdout()?;
     written(stream.write_all(bytes).and_then(|()| stream.flush()))
 }
 
-/// Standard output, which Rust opens as /dev/null where it was closed.
+/// Returns standard output, or fails if it is closed: Rust opens it as /dev/null then.
 fn stdout() -> Result<StdoutLock<'static>, Failure> {
     match output_was_closed() {
         true => Err(Failure::unavailable("cannot write to standard output: it is closed")),
@@ -105,7 +105,7 @@ fn stdout() -> Result<StdoutLock<'static>, Failure> {
 /// Whether the reader of standard output has gone.
 static HAS_READ_ENOUGH: AtomicBool = AtomicBool::new(false);
 
-/// A reader that has read enough (`corewise | head -1`) is no failure.
+/// Converts the result of writing. A reader that has read enough (`corewise | head -1`) is no failure.
 pub fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {
@@ -116,17 +116,17 @@ pub fn written(result: io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Whether whoever read standard output has gone: what prints again and again ends then.
+/// Returns true if the reader of standard output has gone. Repeated printing ends then.
 pub fn has_no_reader() -> bool {
     HAS_READ_ENOUGH.load(Ordering::Relaxed)
 }
 
-/// Says something on standard error. Where nobody listens there, nothing is lost that could be told otherwise.
+/// Prints a message on standard error. Failures are ignored.
 pub fn say(message: &impl Display) {
     let _ = writeln!(io::stderr().lock(), "{}", said(message));
 }
 
-/// What was typed or read may be repeated in a message: each of its lines is printable and bounded.
+/// Makes a message printable and bounds its lines, since it may repeat what was typed or read.
 pub fn said(message: &impl Display) -> String {
     let lines: Vec<String> = message.to_string().split('\n').map(|line| bounded(line, LONGEST_LINE)).collect();
     lines.join("\n")

@@ -1,4 +1,4 @@
-//! From what a user writes as a placement to cpus: shared by every command that takes one.
+//! Placements from a user's text to cpus; shared by every command that takes one.
 
 use std::ops::Range;
 
@@ -23,35 +23,35 @@ use super::settings::Settings;
 use crate::draw::printable::{printable, width};
 use crate::draw::suggestion;
 
-/// So many characters of a long expression are shown around a mistake.
+/// Characters of a long expression that are shown around a mistake.
 const SHOWN_CHARACTERS: usize = 60;
-/// Longer messages repeat what was typed.
+/// Maximum characters of a message.
 const LONGEST_MESSAGE: usize = 400;
 
-/// The expression that was typed.
+/// Parses the expression that was typed.
 pub fn expression(text: &str) -> Result<Expression, Failure> {
     parse(text).map_err(|error| refused(Exit::Usage, error))
 }
 
-/// The cpus of an expression on the machine that corewise runs on.
+/// Resolves an expression on the machine that corewise runs on.
 pub fn resolve_here(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
     Ok(placing::resolve_here(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
-/// The cpus to measure: those of an expression, or all in the mask that was inherited. Those that are named and cannot be had are
-/// among them: they are told with what was not measured.
+/// Returns the cpus to measure: from an expression, or all in the inherited mask. Named cpus that are not available
+/// are included; they are reported as not measured.
 pub fn to_measure(expression: Option<&Expression>, machine: &Machine, settings: &Settings) -> Result<CpuSet, Failure> {
     let Some(expression) = expression else { return Ok(machine.allowed.clone()) };
     let found = resolve_here(expression, machine, settings)?;
     Ok(found.left_out.iter().fold(found.cpus, |cpus, out| cpus.union(&out.named)))
 }
 
-/// The cpus of an expression on this machine, where it does not matter which of them this process may use.
+/// Resolves an expression on this machine, regardless of which cpus this process may use.
 pub fn resolve_for_all(expression: &Expression, machine: &Machine, settings: &Settings) -> Result<Resolution, Failure> {
     Ok(placing::resolve_for_all(expression, machine, settings).map_err(PlacingError::from)?)
 }
 
-/// The cpus of an expression on a machine that is not this one: whoever it belongs to may use all of it.
+/// Resolves an expression on another machine, where all cpus may be used.
 pub fn resolve_elsewhere(expression: &Expression, machine: &Machine) -> Result<Resolution, Failure> {
     let context = Context { machine, reachable: &machine.allowed, quiet: None, worth: None };
     Ok(expression.resolve(&context).map_err(PlacingError::from)?)
@@ -69,7 +69,7 @@ impl From<PlacingError> for Failure {
     }
 }
 
-/// Reads the store.
+/// Knowledge from the store.
 impl MachineKnowledge for Settings {
     fn quiet_cpus(&self, machine: &Machine) -> Option<CpuSet> {
         Some(latest(machine, self)?.quiet)
@@ -79,7 +79,7 @@ impl MachineKnowledge for Settings {
         super::worth::now(machine, self)
     }
 
-    /// A whole map, of lines and not of sleeping threads, over all cpus that may be used.
+    /// From a whole map of cache lines, not of sleeping threads, over all cpus that may be used.
     fn groups(&self, machine: &Machine) -> Option<Vec<CpuSet>> {
         let proves = |map: &LinkMap| {
             let what = map.series.first().map(|series| series.what);
@@ -111,7 +111,7 @@ impl ExperimentKnowledge for Settings {
     }
 }
 
-/// The latest whole map of memory that was no cache, over all cpus that may be used, with its number.
+/// Returns the latest whole memory map over all cpus that may be used, with its number. Maps of caches do not count.
 pub fn latest_memory(machine: &Machine, settings: &Settings) -> Option<(i64, MemoryMap)> {
     let proves = |map: &MemoryMap| {
         let is_measured = map.provenance.origin == Origin::Measured && !map.provenance.partial && !map.is_cache();
@@ -120,13 +120,13 @@ pub fn latest_memory(machine: &Machine, settings: &Settings) -> Option<(i64, Mem
     if_readable(settings)?.latest(&machine.fingerprint(), proves).ok()?
 }
 
-/// This machine with what the latest map of memory says that memory costs.
+/// Adds the memory costs of the latest memory map to this machine.
 pub fn with_memory_costs(machine: Machine, settings: &Settings) -> Machine {
     let memory_costs = settings.memory_costs(&machine).unwrap_or_default();
     Machine { memory_costs, ..machine }
 }
 
-/// What the latest survey of this machine shows that visited more than some cpus of those it was allowed.
+/// Conclusions of the latest survey of this machine that visited all allowed cpus, or the whole machine.
 fn latest(machine: &Machine, settings: &Settings) -> Option<Conclusions> {
     let is_whole = |survey: &Survey| {
         let visited: CpuSet = survey.cpus.iter().map(|seen| seen.cpu).collect();
@@ -135,7 +135,7 @@ fn latest(machine: &Machine, settings: &Settings) -> Option<Conclusions> {
     latest_survey(machine, settings, is_whole).map(|survey| conclude(&survey))
 }
 
-/// A failure that shows what is wrong in a text, and where.
+/// Failure that shows a mistake in a text and its place.
 pub fn refused(exit: Exit, error: PlacementError) -> Failure {
     let failure = Failure::new(exit, pointed(&error.what, &error.text, &error.at));
     match error.hint {
@@ -148,7 +148,7 @@ pub fn refused(exit: Exit, error: PlacementError) -> Failure {
     }
 }
 
-/// A message whose quotations and words are no longer than is read: of a longer one the beginning and the end are left.
+/// Shortens a message: long quotations, long words and a long whole lose their middle.
 pub fn shortened(message: &str) -> String {
     let words = |text: &str| text.split_inclusive(' ').map(|word| cut_middle(word, SHOWN_CHARACTERS)).collect();
     let parts: Vec<String> = message
@@ -159,7 +159,7 @@ pub fn shortened(message: &str) -> String {
     cut_middle(&parts.join("\""), LONGEST_MESSAGE)
 }
 
-/// A text of at most about so many characters, "…" where its middle was.
+/// Cuts a text to about `longest` characters, with "…" in place of its middle.
 fn cut_middle(text: &str, longest: usize) -> String {
     let length = text.chars().count();
     if length <= longest {
@@ -169,13 +169,13 @@ fn cut_middle(text: &str, longest: usize) -> String {
     text.chars().take(part).chain(['…']).chain(text.chars().skip(length - part)).collect()
 }
 
-/// What is wrong, and below it the text with the place marked.
+/// Returns what is wrong, and below it the text with the place marked.
 pub fn pointed(what: &str, text: &str, at: &Range<usize>) -> String {
     let characters: Vec<char> = text.chars().collect();
     let from = at.start.saturating_sub(SHOWN_CHARACTERS / 2);
     let to = characters.len().min(from + SHOWN_CHARACTERS);
     let cut = |more: bool| if more { "…" } else { "" };
-    // Each part is printable by itself, so that the marks stand below what they mean.
+    // Each part is made printable by itself, so that the marks stand below the right characters.
     let part = |range: Range<usize>| {
         let [start, end] = [range.start, range.end].map(|place| place.clamp(from.min(to), to));
         printable(&characters[start..end].iter().collect::<String>())

@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar where that is a terminal, elsewhere a line now and then.
+//! Progress on standard error: a bar on a terminal, otherwise a line now and then.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -9,27 +9,27 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::output::say;
 use crate::draw::printable::printable;
 
-/// A bar has this many steps; more than any terminal has columns for it.
+/// Steps of a bar; more than a terminal has columns for it.
 const STEPS: u64 = 1000;
-/// Where nobody sees a bar, there is at most one line in so long: none from a short command.
+/// Minimum time between lines if no bar is drawn; short commands print none.
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
-/// Progress. It is shown only when the measuring calls it, never by a thread of its own that could disturb.
+/// Progress display. It is updated only by the measuring itself: a thread of its own could disturb.
 pub enum Bar {
-    /// Drawn in place, on a terminal.
+    /// Drawn in place on a terminal.
     Drawn(ProgressBar),
-    /// Told line by line, in logs.
+    /// Printed line by line, for logs.
     Told(Lines),
 }
 
-/// When a line was last told.
+/// Time of the last printed line.
 pub struct Lines {
     begun: Instant,
     last: Cell<Duration>,
 }
 
 impl Bar {
-    /// A bar that is drawn where standard error is a terminal.
+    /// Returns a bar; it is drawn if standard error is a terminal.
     pub fn new(is_drawn: bool) -> Self {
         if !is_drawn {
             return Self::Told(Lines { begun: Instant::now(), last: Cell::default() });
@@ -41,7 +41,7 @@ impl Bar {
         Self::Drawn(bar)
     }
 
-    /// Shows how far the survey has come.
+    /// Shows the progress.
     pub fn show(&self, progress: &Progress) {
         match self {
             Self::Drawn(bar) => {
@@ -57,7 +57,7 @@ impl Bar {
         }
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub fn clear(&self) {
         if let Self::Drawn(bar) = self {
             bar.finish_and_clear();
@@ -66,7 +66,7 @@ impl Bar {
 }
 
 impl Lines {
-    /// The line that is due so long after the beginning.
+    /// Returns the line if one is due `elapsed` after the beginning.
     fn due(&self, elapsed: Duration, progress: &Progress) -> Option<String> {
         if elapsed < self.last.get() + BETWEEN_LINES {
             return None;
@@ -77,7 +77,7 @@ impl Lines {
     }
 }
 
-/// "25 s", "2:05".
+/// Formats the remaining time: "25 s", "2:05".
 fn left(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().ceil() as u64;
     if seconds < 100 { format!("{seconds} s") } else { format!("{}:{:02}", seconds / 60, seconds % 60) }

@@ -1,4 +1,4 @@
-//! The files of rules that a command means, and how reading them fails.
+//! Files of rules that a command means, and the failures of reading them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::machine::unread_machine;
 use super::settings::Settings;
 use crate::draw::suggestion;
 
-/// Finds the rules that were named, or otherwise the system's or this user's.
+/// Finds the named rules, or else the rules of the system or of this user.
 ///
 /// # Errors
 /// As [`RuleFiles::find`].

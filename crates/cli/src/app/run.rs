@@ -1,4 +1,4 @@
-//! What every command is to the program: a definition of its options, and something to do.
+//! Interface of a command to the program: a definition of its options, and an action.
 
 use std::ffi::OsString;
 
@@ -9,43 +9,43 @@ use super::arguments::CommonArguments;
 use super::failure::{Exit, Failure};
 use super::settings::Settings;
 
-/// A command: what was typed behind its name, and what is done with it. Its definition has its name, what it is for in one line, and examples.
+/// A command: its options, and its action. The definition has its name, its purpose in one line, and examples.
 pub trait Run: Parser + 'static {
-    /// The JSON documents that it prints.
+    /// JSON documents that it prints.
     const DOCUMENTS: &'static [Document] = &[];
 
-    /// Options that suggestions of the same command repeat: without them they would be about something else.
+    /// Options that suggestions of the same command repeat, since they decide what it is about.
     fn carried_options(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Does what was typed.
+    /// Runs the command.
     ///
     /// # Errors
-    /// Whatever keeps it from that.
+    /// The failure of its task.
     fn run(self, settings: &Settings) -> Result<Exit, Failure>;
 }
 
-/// A JSON document of a command.
+/// JSON document of a command.
 pub struct Document {
-    /// Returns its schema, whose title is "corewise/NAME/VERSION".
+    /// Returns its schema, with the title "corewise/NAME/VERSION".
     pub schema: fn() -> Schema,
     /// Command lines that print it with `--json`, in the folder that the test of documents prepares.
     pub examples: &'static [&'static str],
 }
 
-/// The document that a type is, and command lines that print it.
+/// Returns the document of a type, with command lines that print it.
 pub const fn document<T: JsonSchema>(examples: &'static [&'static str]) -> Document {
     Document { schema: || schema_for!(T), examples }
 }
 
-/// Help is wrapped at this many columns at most.
+/// Maximum columns of help.
 pub const HELP_WIDTH: usize = 100;
 
-/// Takes a command line apart that begins with a command's name, by the definition of that command alone.
+/// Parses a command line that begins with a command's name, by that command's definition alone.
 ///
 /// # Errors
-/// What is wrong with the line, or the help that was asked for.
+/// If the line is wrong, or if it asks for help.
 pub fn alone<R: Run>(words: &[OsString]) -> Result<(R, CommonArguments), clap::Error> {
     let definition = CommonArguments::augment_args(R::command()).max_term_width(HELP_WIDTH);
     let name = format!("corewise {}", definition.get_name());
@@ -53,7 +53,7 @@ pub fn alone<R: Run>(words: &[OsString]) -> Result<(R, CommonArguments), clap::E
     Ok((R::from_arg_matches(&matches)?, CommonArguments::from_arg_matches(&matches)?))
 }
 
-/// What a line means that begins with a command's name, or what is wrong with it.
+/// Parses a command line that begins with a command's name.
 #[cfg(test)]
 pub fn typed<R: Run>(words: &[&str]) -> Result<R, String> {
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();

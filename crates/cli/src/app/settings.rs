@@ -1,4 +1,4 @@
-//! How to print, and where to keep: options, environment and terminal put together.
+//! Settings of printing and storing: options, environment and terminal combined.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -10,21 +10,21 @@ use corewise_sys::{files, process};
 use super::arguments::{CommonArguments, When};
 use super::failure::Failure;
 
-/// The width of a page where there is no terminal.
+/// Width of output without a terminal.
 const PAGE_WIDTH: usize = 80;
 
-/// What corewise takes from its environment; read once, so that the rest is a function of it.
+/// Values that corewise takes from its environment; read once, so that the rest is a function of them.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// `XDG_DATA_HOME`, or the folder that the system has for it (Windows: `%LOCALAPPDATA%`).
+    /// `XDG_DATA_HOME`, or the system's folder for it (Windows: `%LOCALAPPDATA%`).
     pub data_home: Option<OsString>,
-    /// `XDG_STATE_HOME`, or the same.
+    /// `XDG_STATE_HOME`, or the system's folder for it.
     pub state_home: Option<OsString>,
-    /// `XDG_CONFIG_HOME`, or the same.
+    /// `XDG_CONFIG_HOME`, or the system's folder for it.
     pub config_home: Option<OsString>,
     /// `HOME`.
     pub home: Option<OsString>,
-    /// The home that is not used, because corewise runs as root and it is another user's.
+    /// Home that is not used, because corewise runs as root and it belongs to another user.
     pub foreign_home: Option<PathBuf>,
     /// `XDG_RUNTIME_DIR`.
     pub runtime: Option<OsString>,
@@ -32,13 +32,13 @@ pub struct Environment {
     pub lock: Option<OsString>,
     /// `COLUMNS`.
     pub columns: Option<String>,
-    /// The width of the terminal that standard output is, if it is one.
+    /// Width of standard output, if it is a terminal.
     pub terminal_width: Option<usize>,
     /// Whether corewise has root's rights.
     pub is_root: bool,
     /// `TERM`.
     pub terminal: Option<String>,
-    /// The locale of characters: `LC_ALL`, `LC_CTYPE` or `LANG`.
+    /// Locale of characters: `LC_ALL`, `LC_CTYPE` or `LANG`.
     pub locale: Option<String>,
     /// Whether standard output is a terminal.
     pub stdout_is_terminal: bool,
@@ -47,11 +47,11 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of this process.
+    /// Reads the environment of this process.
     pub fn of_this_process() -> Self {
         let stdout = std::io::stdout();
         let size = terminal_size::terminal_size_of(&stdout).filter(|_| stdout.is_terminal());
-        // What root makes in somebody else's home would be there for good, and the links there are not root's.
+        // Files that root makes in another user's home would stay there, and links there are not root's.
         let is_root = process::is_root();
         let own = |name: &str| {
             std::env::var_os(name).filter(|path| !is_root || path.is_empty() || files::is_of_this_user(Path::new(path)))
@@ -80,62 +80,62 @@ impl Environment {
     }
 }
 
-/// Where surveys are kept.
+/// Place of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum History {
     /// In this file.
     At(PathBuf),
-    /// Nowhere, as the user asked.
+    /// Off, as the user asked.
     Off,
-    /// Nowhere: neither `XDG_DATA_HOME` nor `HOME` says where.
+    /// Unknown: neither `XDG_DATA_HOME` nor `HOME` is set.
     Homeless,
 }
 
-/// How to print, and where to keep.
+/// Settings of printing and storing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Whether to print JSON.
     pub json: bool,
-    /// The columns that text is fitted to.
+    /// Columns that text is fitted to.
     pub width: usize,
     /// Whether to use colour.
     pub color: ColorChoice,
     /// Whether standard output is a terminal, which takes text only.
     pub stdout_is_terminal: bool,
-    /// Whether the terminal moves its cursor: not the one that `TERM` calls dumb.
+    /// Whether the terminal can move its cursor: `TERM` is not `dumb`.
     pub terminal_draws: bool,
     /// Whether the terminal shows more than ASCII, by the locale.
     pub terminal_is_utf8: bool,
-    /// Whether standard error is a terminal, where progress is drawn and not told line by line.
+    /// Whether standard error is a terminal: progress is drawn there, and otherwise printed line by line.
     pub progress: bool,
-    /// Where surveys are kept.
+    /// Place of the store.
     pub history: History,
-    /// The store that was named, as it was typed: what is proposed to be typed has to name it too.
+    /// The store as it was named; suggested commands repeat it.
     pub named_store: Option<PathBuf>,
-    /// The folder of the journals of changes; nothing where neither the user nor the environment says where.
+    /// Folder of the journals of changes; `None` if neither the user nor the environment determines it.
     pub journals: Option<PathBuf>,
-    /// The folder of what this user's `keep run` shows while it runs.
+    /// Folder of what this user's `keep run` publishes while it runs.
     pub runtime: Option<PathBuf>,
-    /// The folder of the lock that whoever measures holds.
+    /// Folder of the lock for measurements.
     pub locks: Option<PathBuf>,
-    /// Whether the environment named that folder, as tests do: they have one each, and do not mind what else is measured.
+    /// Whether the environment named that folder. Tests do: each has its own and ignores other measurements.
     pub has_own_locks: bool,
     /// Whether to measure although another corewise of this user does.
     pub anyway: bool,
-    /// The user's folder of data: of the history, where no other was named, and of what was accepted.
+    /// The user's data folder: for the store, unless another was named, and for the list of accepted content.
     pub data: Option<PathBuf>,
-    /// The user's folder of what is set up, such as rules.
+    /// The user's configuration folder, for rules.
     pub config: Option<PathBuf>,
     /// Whether corewise has root's rights.
     pub is_root: bool,
-    /// The file whose commands the user accepts.
+    /// File with commands that the user accepts.
     pub trust: Option<PathBuf>,
-    /// The home that is not used, because corewise runs as root and it is another user's.
+    /// Home that is not used, because corewise runs as root and it belongs to another user.
     pub foreign_home: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Settings where none of the common options is given.
+    /// Returns the settings without any of the common options.
     #[cfg(test)]
     pub fn of_environment(environment: &Environment) -> Self {
         let none = CommonArguments {
@@ -151,7 +151,7 @@ impl Settings {
         Self::new(&none, environment)
     }
 
-    /// Settings of the common options in an environment.
+    /// Combines the common options with an environment.
     pub fn new(common: &CommonArguments, environment: &Environment) -> Self {
         Self {
             json: common.json,
@@ -182,23 +182,23 @@ impl Settings {
 }
 
 impl Settings {
-    /// Where there may be a map of what cpus are worth: this user's `keep run`'s, then the system's.
+    /// Folders that may hold a worth map: of this user's `keep run`, then of the system's.
     pub fn worth_folders(&self) -> impl Iterator<Item = &Path> {
         self.runtime.as_deref().into_iter().chain([Self::system_runtime()])
     }
 
-    /// The folder of what the system's `keep run` shows while it runs.
+    /// Folder of what the system's `keep run` publishes while it runs.
     pub fn system_runtime() -> &'static Path {
         Path::new(SYSTEM_RUNTIME)
     }
 
-    /// The folder of the journals.
+    /// Folder of the journals.
     pub fn journal_folder(&self) -> Result<&Path, Failure> {
         self.journals.as_deref().ok_or_else(no_journal)
     }
 }
 
-/// Fails since changes cannot be journalled.
+/// Failure of journalling changes.
 pub fn no_journal() -> Failure {
     let what = "there is no journal: neither XDG_STATE_HOME nor HOME is set";
     Failure::unavailable(what).next("Set one of them, or name the journals' folder with --journal PATH.")
@@ -206,7 +206,7 @@ pub fn no_journal() -> Failure {
 
 const SYSTEM_RUNTIME: &str = "/run/corewise";
 
-/// "de_DE.UTF-8", "C.utf8".
+/// Accepts "de_DE.UTF-8", "C.utf8".
 fn is_utf8(locale: &str) -> bool {
     let locale = locale.to_ascii_lowercase();
     locale.contains("utf-8") || locale.contains("utf8")
@@ -217,13 +217,13 @@ fn width(common: &CommonArguments, environment: &Environment) -> usize {
     common.width.map(usize::from).or(environment.terminal_width).or_else(columns).unwrap_or(PAGE_WIDTH)
 }
 
-/// The XDG base directory specification says that a relative XDG_DATA_HOME is to be ignored.
+/// A relative XDG_DATA_HOME is ignored, as the XDG base directory specification requires.
 fn history(common: &CommonArguments, environment: &Environment) -> History {
     if common.no_store {
         return History::Off;
     }
     if let Some(path) = &common.store {
-        // As it is now: suites and stored experiments are run in folders of their own.
+        // Absolute, since suites and stored experiments run in folders of their own.
         return History::At(std::path::absolute(path).unwrap_or_else(|_| path.clone()));
     }
     data(environment).map_or(History::Homeless, |data| History::At(data.join("history.db")))
@@ -239,7 +239,7 @@ fn config(environment: &Environment) -> Option<PathBuf> {
     Some(config.join("corewise"))
 }
 
-/// Root's journals go with the boot, as the changes do; others may not write where that is so on every machine.
+/// Root's journals go with the boot, as the changes do. On every machine, only root may write to their folder.
 fn journals(common: &CommonArguments, environment: &Environment) -> Option<PathBuf> {
     common.journal.clone().or_else(|| state(environment))
 }

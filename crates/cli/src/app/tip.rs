@@ -1,4 +1,4 @@
-//! What to type instead, where options of another tool were taken for our own: `place --from taskset -c 0-3`.
+//! Tips for options of another tool that were taken for our own: `place --from taskset -c 0-3`.
 
 use std::ffi::OsString;
 
@@ -8,8 +8,8 @@ use corewise_machine::suggested_command::place_from;
 
 use crate::draw::suggestion::words_in_shell;
 
-/// Returns the error with the whole line that was meant, if that is known. `place` is the definition of that command, with the options that
-/// every command has.
+/// Adds the whole intended line to the error, if it is known. `place` is the definition of that command, with the
+/// common options.
 pub fn with_whole_line(mut error: clap::Error, words: &[OsString], place: &clap::Command) -> clap::Error {
     let line = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => meant(words, unknown, place),
@@ -22,14 +22,14 @@ pub fn with_whole_line(mut error: clap::Error, words: &[OsString], place: &clap:
     error
 }
 
-/// Whether a word names an option of the command, and whether it then takes a value.
+/// Returns true if an option of the command takes a value; `None` if the word is not an option of it.
 fn option_of(definition: &clap::Command, word: &str) -> Option<bool> {
     let name = word.strip_prefix("--")?;
     let found = definition.get_arguments().find(|argument| argument.get_long() == Some(name))?;
     Some(found.get_action().takes_values())
 }
 
-/// Returns the line with `--` before the unknown option, and our own options before it.
+/// Returns the line with `--` before the unknown option, and our own options before that.
 fn meant(words: &[OsString], unknown: &str, definition: &clap::Command) -> Option<String> {
     let words: Vec<&str> = words.iter().map(|word| word.to_str()).collect::<Option<_>>()?;
     let is_from = |word: &&str| *word == "--from" || word.starts_with("--from=");

@@ -1,4 +1,5 @@
-//! What contains commands is executed only where nobody else can have written it, or where the user has accepted exactly this content.
+//! Trust in files with commands. They run only if no other user can have written them, or if the user has accepted
+//! exactly this content.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,30 +13,30 @@ use super::failure::Failure;
 use super::settings::Settings;
 use crate::draw::text::printable;
 
-/// The list of what was accepted, in the user's folder of data.
+/// List of accepted content, in the user's data folder.
 const LIST: &str = "trusted";
-/// So many commands are shown.
+/// Commands that are shown at most.
 const SHOWN: usize = 12;
 
 /// Commands that a file holds.
 pub struct Commands<'a> {
     /// The file as it was named, for messages.
     pub file: &'a Path,
-    /// The file that was opened, from which the content is.
+    /// Origin of the file that the content was read from.
     pub origin: &'a FileOrigin,
-    /// The page that an experiment was imported from: its commands are another user's, whatever the store's owner.
+    /// Page that an experiment was imported from: its commands are another user's, even in this user's store.
     pub imported: Option<&'a str>,
     /// All that is executed, and all that decides how.
     pub content: &'a [u8],
-    /// What would be executed, a line each.
+    /// Commands that would be executed, one per line.
     pub lines: Vec<String>,
 }
 
 impl Commands<'_> {
-    /// Refuses commands that somebody else can have written, unless the user accepts them now or has before.
+    /// Refuses commands that another user can have written, unless the user accepts them now or has before.
     ///
     /// # Errors
-    /// What would be executed, and how to accept it.
+    /// A failure that shows the commands and how to accept them.
     pub fn check(&self, settings: &Settings) -> Result<(), Failure> {
         let imported = || self.imported.map(|page| format!("the experiment was imported from {page}"));
         let Some(why) = self.origin.writers().map(str::to_owned).or_else(imported) else { return Ok(()) };
@@ -74,7 +75,6 @@ fn read_list(list: &Path) -> Option<String> {
     origin.writers().is_none().then_some(text)
 }
 
-/// Writes the list.
 fn remember(list: &Path, text: &str) -> std::io::Result<()> {
     files::make_private_folder(list.parent().unwrap_or(Path::new(".")))?;
     output::replace(list, text.as_bytes())

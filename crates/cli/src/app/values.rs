@@ -1,4 +1,4 @@
-//! What options take: durations, and layouts of queues.
+//! Values of options: durations, sizes, and layouts of queues.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use corewise_machine::ring::Slots;
 use jiff::{Span, SpanRelativeTo};
 
-/// What reads a duration between two, each in words: with its unit (500ms, 1m30s), or seconds where it is a bare number.
+/// Returns a parser for a duration within [least, most]: with a unit (500ms, 1m30s), or a bare number of seconds.
 pub fn between(least: &'static str, most: &'static str) -> impl Fn(&str) -> Result<Duration, String> + Clone {
     move |text| {
         let bounds = duration(least).zip(duration(most));
@@ -16,7 +16,7 @@ pub fn between(least: &'static str, most: &'static str) -> impl Fn(&str) -> Resu
     }
 }
 
-/// How long something may be measured.
+/// Parses a measuring budget.
 pub fn budget(text: &str) -> Result<Duration, String> {
     between("1s", "24h")(text)
 }
@@ -31,7 +31,7 @@ fn duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// A size of memory in bytes: with its unit (512KiB, 256MiB, 2GiB, of which the B may be left out), or in bytes where it is a bare number.
+/// Parses a size of memory in bytes: with a unit (512KiB, 256MiB, 2G), or a bare number of bytes.
 pub fn size_bytes(text: &str) -> Result<u64, String> {
     let expected = || "expected a size between 1MiB and 1TiB, such as 256MiB or 2GiB".to_owned();
     let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
@@ -58,7 +58,7 @@ pub enum SlotsName {
 }
 
 impl SlotsName {
-    /// As the model calls them.
+    /// Returns the model's value.
     pub const fn slots(self) -> Slots {
         match self {
             Self::Packed => Slots::Packed,

@@ -1,4 +1,4 @@
-//! What each cpu is worth now: from the map of a running `keep run`, or by a look.
+//! Current worth of each cpu: from the map of a running `keep run`, or by measuring.
 
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -18,32 +18,32 @@ use super::history::latest_survey;
 use super::settings::Settings;
 use crate::draw::suggestion;
 
-/// How long a look takes.
+/// Time that one look takes.
 pub const LOOK: Duration = Duration::from_secs(1);
-/// How often Ctrl-C is noticed.
+/// Interval of checks for Ctrl-C.
 const STEP: Duration = Duration::from_millis(50);
 
-/// Where records come from.
+/// Origin of the records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Origin {
-    /// A map that another process keeps up to date.
+    /// Map that another process keeps up to date.
     Map {
-        /// That process.
+        /// Process that writes the map.
         writer: u32,
-        /// How often it does, in milliseconds.
+        /// Interval of its updates, in milliseconds.
         interval_ms: u32,
-        /// How old it is, in milliseconds.
+        /// Age of the map, in milliseconds.
         age_ms: u64,
     },
     /// Corewise's own look.
     Look {
-        /// Why a map that is there is not shown: it is stale, or cannot be read. Empty where there is none.
+        /// Reasons why an existing map is not shown: it is stale or cannot be read. Empty if there is no map.
         instead_of: Vec<String>,
     },
 }
 
-/// What each cpu is worth now, for the placement language; nothing where that cannot be found out.
+/// Returns the current worth of each cpu for the placement language; `None` if it cannot be determined.
 pub fn now(machine: &Machine, settings: &Settings) -> Option<WorthNow> {
     let (origin, cpus) = Source::open(settings).look(machine, settings, &|| false).ok()?;
     Some(match origin {
@@ -57,16 +57,16 @@ pub fn now(machine: &Machine, settings: &Settings) -> Option<WorthNow> {
     })
 }
 
-/// Where the records come from.
+/// Source of the records.
 pub struct Source {
     map: Option<(PathBuf, WorthReader)>,
-    /// Why maps that are there are not shown.
+    /// Reasons why existing maps are not shown.
     stale: Vec<String>,
     own: Option<(ProcessorTime, Board)>,
 }
 
 impl Source {
-    /// The map of this user's `keep run`, or the system's, if it is kept up to date.
+    /// Opens the map of this user's `keep run`, or of the system's, if it is kept up to date.
     pub fn open(settings: &Settings) -> Self {
         let (mut map, mut stale) = (None, Vec::new());
         for folder in settings.worth_folders() {
@@ -82,7 +82,8 @@ impl Source {
         Self { map, stale, own: None }
     }
 
-    /// The records now; a look of corewise's own takes a second. A map that became stale is not shown any more.
+    /// Returns the current records; a look of corewise's own takes a second. A map that became stale is not used any
+    /// more.
     pub fn look(
         &mut self,
         machine: &Machine,
@@ -118,7 +119,7 @@ impl Source {
     }
 }
 
-/// How speeds are known, as a sentence.
+/// Returns a sentence about where the speeds come from.
 pub fn speeds_in_words(sources: impl Iterator<Item = SpeedSource> + Clone) -> String {
     let is = |source| sources.clone().any(|own| own == source);
     let survey = suggestion::mention(&suggested_command::survey());
@@ -138,7 +139,7 @@ fn is_stale(folder: &Path, map: &WorthReader) -> String {
     }
 }
 
-/// Sleeps, unless it is interrupted.
+/// Sleeps until the time is over or an interruption.
 pub fn pause(time: Duration, is_interrupted: &dyn Fn() -> bool) {
     let steps = time.as_millis() / STEP.as_millis();
     (0..steps).take_while(|_| !is_interrupted()).for_each(|_| sleep(STEP));

@@ -1,4 +1,4 @@
-//! `corewise article`: makes the experiments of published articles, each step of which is a command line of corewise.
+//! `corewise article`: repeats the experiments of published articles. Each step is a command line of corewise.
 
 pub mod document;
 
@@ -63,10 +63,9 @@ impl Run for ArticleArguments {
     }
 }
 
-/// An article's name and its text.
 type Text = (String, String);
 
-/// The texts of what was named, each with its name; and the file that they were read from, if any.
+/// Returns the named articles with their texts, and the file if they were read from one.
 fn texts(name: &str) -> Result<(Vec<Text>, Option<FileOrigin>), Failure> {
     let held: Vec<Text> = BUILT_IN
         .iter()
@@ -91,7 +90,7 @@ fn read(name: &str, text: &str) -> Result<Article, Failure> {
     })
 }
 
-/// 0 where every step that could be made has ended by itself; else what the first said that did not.
+/// Returns 0 if every executed step ended by itself with status 0 or 1; otherwise the status of the first other step.
 fn exit(made: &[Made]) -> Exit {
     let steps = made.iter().flat_map(|article| &article.steps).filter(|step| step.left_out.is_none());
     let failed = steps.map(|step| step.exit).find(|exit| !matches!(exit, Some(0 | 1)));
@@ -103,7 +102,7 @@ fn exit(made: &[Made]) -> Exit {
     }
 }
 
-/// What all steps have in common.
+/// State that all steps share.
 struct Making<'a> {
     machine: Machine,
     quick: bool,
@@ -140,7 +139,7 @@ impl Making<'_> {
         Ok(Made::new(article, steps))
     }
 
-    /// Prints a part of the page, where a page is printed.
+    /// Prints a part of the page, unless the output is JSON.
     fn say(&self, screen: impl FnOnce() -> crate::draw::text::Screen) -> Result<(), Failure> {
         if self.settings.json { Ok(()) } else { show(self.settings, || (), screen) }
     }

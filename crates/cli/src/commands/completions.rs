@@ -1,4 +1,4 @@
-//! `corewise completions`: prints what a shell needs to complete commands and options.
+//! `corewise completions`: prints the script with which a shell completes commands and options.
 
 use clap::Parser;
 use clap_complete::{Shell, generate};

@@ -1,4 +1,4 @@
-//! `corewise doctor`: looks for what this machine, kernel or user keeps a survey from seeing, and how to change that.
+//! `corewise doctor`: lists facts that this machine, kernel or user hides from a survey, and how to change that.
 
 pub mod document;
 
@@ -60,21 +60,21 @@ impl Run for DoctorArguments {
     }
 }
 
-/// What can only be found by trying it.
+/// Facts that can only be found by trying.
 struct Found {
-    /// What the kernel does not count for each cpu, and why.
+    /// Kinds of events that the kernel does not count for each cpu, and why.
     uncounted: Vec<(Kind, Gap)>,
-    /// Whether cycles in the kernel are counted too, or why none are.
+    /// True if cycles in the kernel are counted too; an error if no cycles are counted.
     counters: Result<bool, Gap>,
-    /// How the causes of stalls can be named, or why they cannot.
+    /// The source that names the causes of stalls, or why there is none.
     causes: Result<EventSource, Gap>,
     /// The name of the clock that a survey would use.
     clock: &'static str,
-    /// Whether that is the operating system's, for want of a counter of the processor.
+    /// True if that is the operating system's clock, because the processor has no usable counter.
     is_system_clock: bool,
-    /// How many interrupts `corewise irq` has moved, and nobody moved back.
+    /// Number of interrupts that `corewise irq` moved and that were not moved back.
     moved_interrupts: usize,
-    /// How the store stands; nothing where there is none.
+    /// The check of the store; `None` without a store.
     history: Option<Check>,
 }
 
@@ -112,7 +112,7 @@ fn of_gap(gap: &Gap) -> Check {
     Check { cure: gap.cure.clone(), ..check(&gap.what, State::Gap, gap.why.clone()) }
 }
 
-/// Reads the whole store, which no other command does where it is the user's own.
+/// Reads the whole store. No other command does so for the user's own store.
 fn history(settings: &Settings) -> Option<Check> {
     const WHAT: &str = "history";
     let store = if let History::At(_) = &settings.history { opened(settings) } else { return None };
@@ -172,15 +172,15 @@ fn interrupts(uncounted: &[(Kind, Gap)]) -> Vec<Check> {
     missing
 }
 
-/// How many changes that `corewise irq` made to stay are in force, by the journals in a folder.
+/// Returns the number of changes of `corewise irq` that are still in force, by the journals in a folder.
 fn moved_interrupts(folder: &Path) -> usize {
     let found = left_in(folder).unwrap_or_default();
     let kept = found.iter().flatten().filter(|left| left.kept_by() == Some(&suggested_command::irq().line()));
-    // As it is now: of an interrupt that was moved twice the later move is in force.
+    // The preview shows the present state: if an interrupt was moved twice, only the later move is in force.
     kept.flat_map(|left| left.preview(&mut Meanwhile::default())).filter(|undone| undone.outcome.is_reverted()).count()
 }
 
-/// Interrupts that were moved; nothing where none was and nobody else moves them.
+/// Returns the check of moved interrupts; `None` if none was moved and irqbalance does not run.
 fn moved(root: &Root, moved: usize) -> Option<Check> {
     const WHAT: &str = "moved interrupts";
     let balancer = corewise_sys::irq::irqbalance(root);

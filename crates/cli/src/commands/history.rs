@@ -1,4 +1,4 @@
-//! `corewise history`: lists, shows, compares and deletes what is stored, whatever its kind.
+//! `corewise history`: lists, shows, compares and deletes stored artifacts of any kind.
 
 pub mod arguments;
 mod document;
@@ -72,7 +72,7 @@ fn kind_of(entry: &Entry) -> Result<&'static Kind, Failure> {
     })
 }
 
-/// Shows what is stored under a number as it was shown when it was made; and which rules rest on it.
+/// Shows the artifact of a number as its command showed it, and notes the rules that rest on it.
 fn show(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<(), Failure> {
     (kind_of(&store.entry(number).map_err(broken)?)?.show)(store, number, form, settings)?;
     for rule in rules(settings).unwrap_or_default().iter().filter(|rule| rests_on(rule, &[number])) {
@@ -81,7 +81,7 @@ fn show(store: &Store, number: i64, form: &Form, settings: &Settings) -> Result<
     Ok(())
 }
 
-/// The rules whose evidence is in this user's history: the user's own, and for root the system's too.
+/// Returns the rules with evidence in this user's history: the user's own, and for root also the system's.
 fn rules(settings: &Settings) -> Result<Vec<Rule>, Failure> {
     let places = [false, true].into_iter().filter(|of_system| !of_system || settings.is_root);
     let known = places.filter_map(|of_system| find_rules(None, of_system, settings).ok());
@@ -93,7 +93,6 @@ fn rests_on(rule: &Rule, numbers: &[i64]) -> bool {
     rule.evidence.as_ref().is_some_and(|evidence| numbers.contains(&evidence.experiment))
 }
 
-/// Says what changed between two of a kind.
 fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> {
     let store = existing(settings, &suggested_command::first_survey())?;
     let of = |number| store.entry(number).map_err(broken);
@@ -109,16 +108,15 @@ fn compare(before: i64, after: i64, settings: &Settings) -> Result<(), Failure> 
     (kind_of(&earlier)?.compare)(&store, [before, after], settings)
 }
 
-/// Deletes what has some numbers.
 fn delete(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
     unless_evidence(numbers, settings)?;
-    // Closed before it is written to: whoever closes it last tidies it up, and a reader may not.
+    // Closed before the store is opened for writing: the last connection to close tidies it up, which a reader may not do.
     let path = existing(settings, &suggested_command::first_survey())?.path().to_owned();
     let deleted = to_write(&path, settings).and_then(|mut store| store.delete(numbers)).map_err(broken)?;
     print_deleted(&deleted, false, settings)
 }
 
-/// Refuses to delete an experiment that a rule of this user rests on, unless that was asked for.
+/// Refuses to delete an experiment that a rule of this user rests on, except with `--anyway`.
 fn unless_evidence(numbers: &[i64], settings: &Settings) -> Result<(), Failure> {
     if settings.anyway {
         return Ok(());
@@ -138,7 +136,7 @@ fn unless_evidence(numbers: &[i64], settings: &Settings) -> Result<(), Failure> 
     }
 }
 
-/// Deletes what is older than some time.
+/// Deletes artifacts that are older than a given age.
 fn prune(older_than: Duration, dry_run: bool, list: &ListArguments, settings: &Settings) -> Result<(), Failure> {
     let store = existing(settings, &suggested_command::first_survey())?;
     let fingerprint = if list.all { None } else { Some(this_machine()?.fingerprint()) };

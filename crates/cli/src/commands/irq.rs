@@ -1,4 +1,4 @@
-//! `corewise irq`: shows which cpus each device's interrupts go to, and moves them away from some, or near their device.
+//! `corewise irq`: shows which cpus handle each device's interrupts, and moves them away from cpus, or near their device.
 
 pub mod document;
 
@@ -40,7 +40,7 @@ impl Run for IrqArguments {
     }
 }
 
-/// Why there is nothing to show.
+/// Returns the failure for a system that lists no interrupts.
 fn nothing_listed(root: &Root) -> Failure {
     if topology::read(root).is_ok_and(|machine| !machine.processor_groups.is_empty()) {
         return Failure::unavailable("interrupts of devices cannot be listed or moved on Windows");
@@ -49,7 +49,6 @@ fn nothing_listed(root: &Root) -> Failure {
     Failure::unavailable(what).next("Many sandboxes hide them: run on a system with the kernel's own /proc and /sys.")
 }
 
-/// Shows interrupts or moves them.
 fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
     let root = root(&task.machine)?;
     let mut listing =
@@ -73,14 +72,13 @@ fn run(task: &IrqTask, settings: &Settings) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A machine and its interrupts.
 struct Here {
     root: Root,
     machine: Machine,
     listing: Listing,
 }
 
-/// Where the machine's files are. What describes a machine says nothing of interrupts.
+/// Returns the root of the machine's files. Described machines have no interrupts.
 fn root(choice: &MachineChoice) -> Result<Root, Failure> {
     match choice {
         MachineChoice::Here => Ok(Root::live()),
@@ -92,7 +90,7 @@ fn root(choice: &MachineChoice) -> Result<Root, Failure> {
     }
 }
 
-/// Counts the interrupts for a while; how long it took, in seconds.
+/// Counts the interrupts for a while, and returns the elapsed time in seconds.
 fn count(root: &Root, listing: &mut Listing, counting: Duration) -> f64 {
     let (first, begun) = (irq::counts(root), Instant::now());
     std::thread::sleep(counting);

@@ -1,4 +1,4 @@
-//! `corewise keep`: placements stay in force for the programs that rules match, and everything is given back.
+//! `corewise keep`: keeps placements in force for the programs that rules match, and restores everything.
 
 pub mod arguments;
 pub mod document;
@@ -118,7 +118,7 @@ fn add(typed: AddArguments, rules: &RuleFiles, settings: &Settings) -> Result<()
     changed(&rule.name, "added", &file, settings)
 }
 
-/// The rule that was typed, or that an experiment proves.
+/// Returns the rule that was typed, or that an experiment proves.
 fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
     let mut matches = Match::of_texts(&typed.matches).map_err(Failure::usage)?;
     let ((on, memory), evidence, program) = match (typed.from, &typed.on) {
@@ -153,7 +153,7 @@ fn rule(typed: AddArguments, settings: &Settings) -> Result<Rule, Failure> {
     Ok(rule)
 }
 
-/// Programs that run others: a rule by their file would match far more than what was tried.
+/// Programs that run others: a rule by their file would match far more than the tried program.
 const INTERPRETERS: [&str; 23] = [
     "bash",
     "busybox",
@@ -180,7 +180,8 @@ const INTERPRETERS: [&str; 23] = [
     "zsh",
 ];
 
-/// What processes of a program have that was run in a folder: the file that is executed, or of a script, which its interpreter executes, a word.
+/// Returns the pattern for processes of a program that was run in a folder. It matches the executed file, or, for a
+/// script, an argument of its interpreter.
 fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
     let typed = if program.contains(std::path::is_separator) { folder.join(program) } else { program.into() };
     let found = installed::find(&typed.to_string_lossy(), std::env::var_os("PATH").as_deref());
@@ -205,10 +206,10 @@ fn match_of(program: &str, folder: &Path) -> Result<Match, Failure> {
     })
 }
 
-/// An expression and a memory policy, as far as there is one.
+/// An expression, and the memory policy if there is one.
 type WinningPlace = (String, Option<MemoryPolicy>);
 
-/// The placement that an experiment proves, with the evidence, and the program with the folder in which it was run.
+/// Returns the placement that an experiment proves, its evidence, and the program with the folder in which it was run.
 fn winner(number: i64, settings: &Settings) -> Result<(WinningPlace, Evidence, (String, PathBuf)), Failure> {
     let conducted = existing(settings, &suggested_command::try_command())?.get::<Conducted>(number).map_err(broken)?;
     let (arm, evidence) = Evidence::of_winner(number, &conducted).ok_or_else(|| {
@@ -225,7 +226,7 @@ fn winner(number: i64, settings: &Settings) -> Result<(WinningPlace, Evidence, (
         )));
     }
     let memory = arm.memory.as_ref().and_then(|memory| memory.policy.parse().ok());
-    // A rule needs cpus, also where only the memory policy has won.
+    // A rule needs cpus, even if only the memory policy has won.
     let on = if arm.cpus.is_some() { arm.placement() } else { Name::All.word() };
     let place = (on.to_owned(), memory);
     let workload = &conducted.experiment.workload;
@@ -268,7 +269,7 @@ fn plan(rules: &RuleFiles, settings: &Settings) -> Result<(), Failure> {
     )
 }
 
-/// What a keeper would do about processes, and how often each rule could not decide.
+/// Returns the actions of a keeper for the processes, and the number of processes that each rule could not read.
 fn planned(mut keeper: Keeper, processes: &[Process]) -> (Vec<Planned>, BTreeMap<String, u32>) {
     let (mut planned, mut unreadable) = (Vec::new(), BTreeMap::new());
     for process in processes {
@@ -327,7 +328,8 @@ fn why(id: u32, rules: &RuleFiles, settings: &Settings) -> Result<(), Failure> {
     show(settings, || &document, || screen::why(&document, &TimeZone::system(), settings.width))
 }
 
-/// Where the mask of a process begins, if it has one: those that descend from one another have it until something sets another.
+/// Finds the ancestor at which the mask of a process begins; `None` if the process is not restricted. Descendants
+/// inherit a mask until another is set.
 fn origin(process: &Process) -> Option<Origin> {
     let mask = affinity::of(process.id).ok()?;
     if process.reachable.is_subset(&mask) {

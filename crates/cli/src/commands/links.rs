@@ -1,4 +1,4 @@
-//! `corewise links`: what talking between cpus costs; measured, simulated, imported, compared.
+//! `corewise links`: the cost of communication between cpus; measured, simulated, imported or compared.
 
 pub mod document;
 
@@ -56,7 +56,6 @@ impl Run for LinksArguments {
     }
 }
 
-/// Does what was asked for.
 fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
     match &task.action {
         Action::Map(request) => match &request.simulate {
@@ -65,7 +64,7 @@ fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
         },
         Action::Import { files, unit, machine } => {
             let machine = chosen(machine.as_ref())?;
-            // All are read before the first is kept.
+            // Reads all before any is stored.
             let maps: Vec<LinkMap> =
                 files.iter().map(|file| source::imported(file, machine.as_ref(), *unit)).collect::<Result<_, _>>()?;
             for map in &maps {
@@ -86,7 +85,7 @@ fn run(task: &LinksTask, settings: &Settings) -> Result<Exit, Failure> {
     }
 }
 
-/// The machine that was named, if one was.
+/// Reads the named machine, if there is one.
 fn chosen(choice: Option<&MachineChoice>) -> Result<Option<Machine>, Failure> {
     Ok(choice.map(machine::read).transpose()?.map(|chosen| chosen.machine))
 }
@@ -132,7 +131,7 @@ fn simulated(
     let name = simulation.matrix.display().to_string();
     let seed = seed(request);
     let mut talk = Simulated::new(name, matrix, &noise, seed);
-    // A matrix is of one way to talk, whatever it is.
+    // A matrix has the costs of a single way to talk.
     let request = &MapRequest { kinds: vec![what], ..request.clone() };
     let map = made(request, seed, cpus, machine, &mut talk, &interruption, settings);
     finished(&LinkMap { unit, ..map }, &interruption, task, settings)
@@ -178,7 +177,6 @@ fn made(
     map
 }
 
-/// Keeps and shows a map that was made.
 fn finished(
     map: &LinkMap,
     interruption: &Interruption,
@@ -194,7 +192,6 @@ fn finished(
     Ok(if is_interrupted { Exit::Interrupted } else { Exit::Done })
 }
 
-/// Reads the stored map of a number.
 fn stored(number: i64, settings: &Settings) -> Result<LinkMap, Failure> {
     existing(settings, &suggested_command::links())?.get(number).map_err(broken)
 }
@@ -263,7 +260,6 @@ impl Printed for LinkMap {
     }
 }
 
-/// Prints a map in the format that was asked for.
 fn print(
     map: &LinkMap,
     kept: &Kept,
@@ -271,7 +267,7 @@ fn print(
     settings: &Settings,
 ) -> Result<(), Failure> {
     let Some(series) = map.series.first() else { return Err(Failure::unavailable("the map is empty")) };
-    // Only where it is needed, and after what is concluded: each is a table of all pairs.
+    // Computed only if needed, and after the conclusions: each is a table of all pairs.
     let filled = || Filled::of(series, map);
     let by_group = order != Some(OrderName::Number);
     match format {

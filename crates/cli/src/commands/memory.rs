@@ -1,4 +1,4 @@
-//! `corewise memory`: what memory costs each cpu; measured or simulated.
+//! `corewise memory`: the cost of memory to each cpu; measured or simulated.
 
 pub mod arguments;
 pub mod document;
@@ -39,7 +39,7 @@ use crate::draw::survey::Kept;
 use arguments::{FormatName, MemoryArguments};
 use document::MemoryComparisonDocument;
 
-/// How long a map may take where nothing was said.
+/// Default limit of the duration of a map.
 const BUDGET: std::time::Duration = std::time::Duration::from_secs(60);
 
 impl Run for MemoryArguments {
@@ -109,13 +109,13 @@ impl MemoryArguments {
     }
 }
 
-/// The map that another tool's output makes, on the machine that was named or on this one.
+/// Imports another tool's output as a map of the named machine, or of this one.
 fn imported(path: &Path, machine: Option<&Path>) -> Result<MemoryMap, Failure> {
     let help = "Give the output of `mlc` or `numactl -H`; with --machine NAME|FILE the machine that it is of.";
     let unreadable =
         |what: &dyn std::fmt::Display| Failure::unavailable(format!("{}: {what}", path.display())).next(help);
     let lines = Input::open(path, InputKind::MemoryTable).and_then(Input::lines);
-    // Such an error names the file itself.
+    // The error contains the name of the file.
     let lines = lines.map_err(|error| Failure::unavailable(error).next(help))?;
     let text: Vec<String> = lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect();
     let found = import::read(&text.join("\n")).map_err(|error| unreadable(&error))?;
@@ -178,7 +178,7 @@ fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) 
     }
 }
 
-/// One line for each visit.
+/// Writes one line for each visit.
 fn visits(map: &MemoryMap) -> String {
     let mut text = String::from("measure,cpus,node,bytes,pause_ns,visit,value,unit\n");
     let mut add =

@@ -1,4 +1,4 @@
-//! `corewise place`: what a placement is on a machine, drawn, counted, and in the words of other tools.
+//! `corewise place`: shows a placement on a machine: drawn, counted, and in the notations of other tools.
 
 pub mod arguments;
 pub mod document;
@@ -39,7 +39,6 @@ impl Run for PlaceArguments {
     }
 }
 
-/// Shows a placement, or prints it in one notation.
 fn run(request: &PlaceRequest, settings: &Settings) -> Result<Exit, Failure> {
     let Chosen { machine, description } = machine::read(&request.machine)?;
     let (expression, read) = written(request, &machine)?;
@@ -61,7 +60,7 @@ fn run(request: &PlaceRequest, settings: &Settings) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The expression that was written, in our language or in another tool's.
+/// Parses the expression, in our language or another tool's notation.
 fn written(request: &PlaceRequest, machine: &Machine) -> Result<(Expression, Option<Read>), Failure> {
     let Some(from) = request.from else { return Ok((expression(&request.text)?, None)) };
     let read = notation::read(from, &request.text, machine).map_err(|error| {
@@ -77,7 +76,7 @@ fn written(request: &PlaceRequest, machine: &Machine) -> Result<(Expression, Opt
     Ok((expression(&list)?, Some(read)))
 }
 
-/// One notation for a script: its lines and nothing else. What to know about them goes to standard error.
+/// Prints only the lines of one notation, for a script. Remarks go to standard error.
 fn alone(notation: Notation, placed: &Placed<'_>) -> Result<(), Failure> {
     let lines = notation::print(notation, &placed.resolution.cpus, &placed.resolution.order, placed.machine);
     let wanted: Vec<&NotationLine> = lines.iter().filter(|line| !line.secondary).collect();
@@ -92,7 +91,7 @@ fn alone(notation: Notation, placed: &Placed<'_>) -> Result<(), Failure> {
         return Err(Failure::unavailable(format!("{}: {}", notation.word(), remarks.join(" "))));
     }
     placed.read.into_iter().flat_map(|read| &read.remarks).for_each(|remark| say(&format!("note: {remark}")));
-    // What was read says itself which of its cpus are offline.
+    // The remarks of the notation already name the offline cpus.
     let is_said = |out: &&LeftOut| placed.read.is_some() && out.reason == Reason::Offline;
     for out in placed.resolution.left_out.iter().filter(|out| !is_said(out)) {
         say(&format!("left out: {} ({})", out.cpus, out.reason.words()));

@@ -60,7 +60,7 @@ impl Run for RecordArguments {
         }
         let (place, file) = created(output)?;
         let size_bytes = written(&file, packing.unwrap_or_else(|| Packing::of(output))).inspect_err(|_| {
-            // Half a recording is of no use; it was created here a moment ago.
+            // Half a recording is useless, and this process created the file.
             place.remove(&file);
         })?;
         let name = output.display().to_string();
@@ -69,7 +69,7 @@ impl Run for RecordArguments {
     }
 }
 
-/// Only the recording is written there, nothing is said beside it.
+/// Writes only the recording to standard output.
 fn to_standard_output(packing: Packing, settings: &Settings) -> Result<Exit, Failure> {
     if settings.json {
         let what = "--json and the recording would both go to standard output";

@@ -1,4 +1,4 @@
-//! `corewise report`: what is stored, as one page that needs nothing else.
+//! `corewise report`: writes stored results as one self-contained page.
 
 pub mod arguments;
 mod page;
@@ -29,7 +29,7 @@ use crate::draw::wrap::wrap;
 use arguments::ReportArguments;
 use page::Page;
 
-/// What `corewise report --json` prints.
+/// The output of `corewise report --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/report/1")]
 pub struct ReportDocument {
@@ -37,9 +37,9 @@ pub struct ReportDocument {
     schema: &'static str,
     /// The file that was written.
     file: String,
-    /// Its size.
+    /// Its size in bytes.
     bytes: usize,
-    /// The numbers of what it reports.
+    /// The numbers of the reported artifacts.
     numbers: Vec<i64>,
     /// The files of the figures.
     figures: Vec<String>,
@@ -89,7 +89,7 @@ impl Run for ReportArguments {
     }
 }
 
-/// Looks whether a file can be there, without making it.
+/// Checks that a file can be written there, without creating it.
 fn place(option: &str, path: &Path) -> Result<OutputPlace, Failure> {
     OutputPlace::find(path).map_err(|why| {
         Failure::unavailable(format!("{option} {}: {why}", path.display()))
@@ -97,7 +97,7 @@ fn place(option: &str, path: &Path) -> Result<OutputPlace, Failure> {
     })
 }
 
-/// The latest of each kind of this machine.
+/// Returns the numbers of the latest artifacts of each kind of this machine.
 fn latest(store: &Store) -> Result<Vec<i64>, Failure> {
     let entries = store.entries(Some(&this_machine()?.fingerprint())).map_err(broken)?;
     let numbers =
@@ -121,7 +121,7 @@ fn kind_of(store: &Store, number: i64) -> Result<&'static Kind, Failure> {
     })
 }
 
-/// Reads what is reported, kind by kind in the order in which they are first named.
+/// Reads the artifacts, grouped by kind in the order in which the kinds first occur.
 fn made(store: &Store, numbers: &[i64], settings: &Settings) -> Result<Page, Failure> {
     let mut of_kinds: Vec<(&Kind, Vec<i64>)> = Vec::new();
     for &number in numbers {
@@ -138,7 +138,7 @@ fn made(store: &Store, numbers: &[i64], settings: &Settings) -> Result<Page, Fai
     Ok(Page { sections, rules })
 }
 
-/// The rules of this user, where something of this machine is reported. Rules that cannot be read are said by `corewise keep`.
+/// Returns the rules of this user if the report covers this machine. Only `corewise keep` reports unreadable rules.
 fn rules(sections: &[Section], settings: &Settings) -> Option<(Vec<Rule>, Machine)> {
     let rules =
         find_rules(None, settings.is_root, settings).ok().and_then(|rules| rules.read().ok()).unwrap_or_default();
@@ -148,7 +148,7 @@ fn rules(sections: &[Section], settings: &Settings) -> Option<(Vec<Rule>, Machin
     machines.any(|machine| machine.fingerprint() == fingerprint).then_some((rules, machine))
 }
 
-/// Writes each figure as a file of its own; their names.
+/// Writes each figure to a separate file, and returns the names of the files.
 fn write_figures(page: &Page, folder: &Path) -> Result<Vec<String>, Failure> {
     let refused = |error| Failure::unavailable(format!("cannot write to {}: {error}", folder.display()));
     output::make_folder(folder).map_err(refused)?;

@@ -1,4 +1,4 @@
-//! `corewise run`: runs a command on cpus of the user's choice.
+//! `corewise run`: runs a command on chosen cpus.
 
 pub mod arguments;
 mod running;
@@ -20,7 +20,7 @@ use crate::app::settings::Settings;
 use crate::draw::suggestion;
 use arguments::RunArguments;
 
-/// What it is typed as.
+/// The name of the command.
 pub const NAME: &str = "run";
 
 impl Run for RunArguments {
@@ -41,7 +41,7 @@ impl Run for RunArguments {
     }
 }
 
-/// Runs the command: in the place of corewise, or attended by it where there is something to watch or to put back.
+/// Replaces corewise by the command, or supervises it if something must be watched or restored.
 fn run(task: &RunTask, settings: &Settings) -> Result<Exit, Failure> {
     let mut command = Command::new(&task.program);
     command.args(&task.arguments);
@@ -51,14 +51,14 @@ fn run(task: &RunTask, settings: &Settings) -> Result<Exit, Failure> {
     if task.is_soft || task.at_full_speed {
         return in_manner(task, &mut command, settings);
     }
-    // A list or a mask that the kernel takes as it is needs no knowledge of the machine, and no time to get it.
+    // A list or mask that the kernel accepts directly needs no knowledge of the machine, which would take time to read.
     if !task.wish.at_once()? {
         task.wish.find(&this_machine()?, settings)?.put_in_force()?;
     }
     Err(words::not_started(&task.program, &spawn::replace(&mut command)))
 }
 
-/// Runs the command in the place of corewise, with what only some systems have.
+/// Replaces corewise by the command, with options that only some systems have.
 fn in_manner(task: &RunTask, command: &mut Command, settings: &Settings) -> Result<Exit, Failure> {
     let options = [
         (task.is_soft, "--soft", spawn::effect_of_preferred()),

@@ -1,4 +1,4 @@
-//! `corewise survey`: measures this machine, keeps the result, and shows what it means.
+//! `corewise survey`: measures this machine, stores the result, and shows the conclusions.
 
 pub mod arguments;
 
@@ -36,7 +36,7 @@ use arguments::SurveyArguments;
 use comparison::ComparisonDocument;
 pub use story::story;
 
-/// What it is typed as.
+/// The name of the command.
 pub const NAME: &str = "survey";
 
 impl Run for SurveyArguments {
@@ -66,7 +66,7 @@ impl Run for SurveyArguments {
     }
 }
 
-/// The line on what the latest map of memory says of the machine: a survey has no time for buffers that are larger than all caches.
+/// Returns a line on the latest map of memory. A survey has no time for buffers that are larger than all caches.
 pub fn memory(survey: &Survey, settings: &Settings) -> Vec<Line> {
     let Some((number, map)) = latest_memory(&survey.machine, settings) else { return Vec::new() };
     let costs = map.conclude().memory_costs();

@@ -1,4 +1,4 @@
-//! `corewise tail`: looks for stalls on every cpu, names who causes them, and shows what that means.
+//! `corewise tail`: looks for stalls on every cpu, names their causes, and shows the conclusions.
 
 pub mod arguments;
 pub mod beside;
@@ -42,7 +42,7 @@ impl Run for TailArguments {
     }
 }
 
-/// Looks at stalls.
+/// Measures stalls, replays a recording, or watches a command.
 fn run(task: &TailTask, settings: &Settings) -> Result<Exit, Failure> {
     match task {
         TailTask::Measure(measure) => measured(measure, settings),
@@ -60,7 +60,7 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
         let what = "--fifo needs a second allowed cpu for its watchdog";
         return Err(Failure::unavailable(what).next("Leave out --fifo, or allow this process another cpu."));
     }
-    // Before anything is measured: a minute later is too late to say that it cannot be written.
+    // Before measuring: a minute later is too late to report that the file cannot be written.
     let record = measure.record.as_deref().map(recording::create).transpose()?;
     let plan = Plan {
         budget: measure.budget(cpus.len()),
@@ -81,7 +81,7 @@ fn measured(measure: &Measure, settings: &Settings) -> Result<Exit, Failure> {
     bar.clear();
     let is_interrupted = survey.provenance.partial && interruption.was_seen();
     if survey.cpus.is_empty() {
-        // An empty file would be in the way of the next try.
+        // An empty file would block the next attempt.
         if let Some((place, file)) = &record {
             place.remove(file);
         }
@@ -110,7 +110,7 @@ fn shown(survey: &Survey, kept: &Kept, histograms: Option<&Path>, settings: &Set
     artifact::print(survey, kept, settings)
 }
 
-/// A file for each cpu, and one with all.
+/// Writes a file for each cpu, and one with all.
 fn write_histograms(survey: &Survey, folder: &Path) -> io::Result<()> {
     output::make_folder(folder)?;
     for seen in &survey.cpus {

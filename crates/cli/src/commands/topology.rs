@@ -1,4 +1,4 @@
-//! `corewise topology`: shows the levels of this machine, of a recorded one, or of one that a file describes.
+//! `corewise topology`: shows the levels of this machine, of a recorded one, or of a described one.
 
 pub mod devices;
 pub mod document;

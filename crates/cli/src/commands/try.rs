@@ -1,4 +1,4 @@
-//! `corewise try`: runs a program on placements of this machine, keeps every run, and shows what they prove.
+//! `corewise try`: runs a program on placements of this machine, stores every run, and shows the verdict.
 
 pub mod arguments;
 mod begin;
@@ -63,7 +63,6 @@ impl Run for TryArguments {
     }
 }
 
-/// Makes a session of an experiment.
 fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let which = match &task.subject {
         Subject::One(which) => which,
@@ -79,9 +78,9 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
                 command says that this is meant."
         ));
     }
-    // Before the experiment: hours could be lost, and one that goes on changes the folder.
+    // Before the experiment: an unusable path could waste hours, and a resumed experiment changes the working directory.
     let drawing = task.svg.as_deref().map(Drawing::into_file).transpose()?;
-    // A simulation disturbs nothing.
+    // A simulation disturbs no other measurement.
     let _lock = if let Which::Simulated { .. } = which { None } else { lock::take(settings)? };
     let (machine, interruption) = (this_machine()?, Interruption::watch()?);
     let context = ExperimentContext {
@@ -131,12 +130,11 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     Ok(standings.iter().map(|standing| exit(standing, &ending)).max_by_key(|exit| *exit as u8).unwrap_or(Exit::Done))
 }
 
-/// The mean of a stretch hides the slow runs in it.
+/// Returns the failure for --confirm with --what tail: the mean of a stretch hides its slow runs.
 pub fn not_in_stretches() -> Failure {
     Failure::usage("--confirm compares stretches of runs, which hide the slow ones: it does not go with --what tail")
 }
 
-/// Sessions of experiments as they were asked for.
 struct Sessions<'a> {
     task: &'a TryTask,
     context: ExperimentContext<'a>,
@@ -144,7 +142,7 @@ struct Sessions<'a> {
 }
 
 impl Sessions<'_> {
-    /// Goes on with an experiment for a budget, which may be a part of the task's; returns all its trials.
+    /// Continues an experiment for a budget, which may be a part of the task's; returns all its trials.
     fn go_on(
         &self,
         begun: &Begun,
@@ -160,8 +158,8 @@ impl Sessions<'_> {
         Ok(made)
     }
 
-    /// Runs a winner and the OS default again, in long stretches, in what is left of the budget. Only this is printed if one document
-    /// is asked for.
+    /// Runs a winner and the OS default again, in long stretches, for the rest of the budget. If a single document is
+    /// requested, only this result is printed.
     fn confirm(
         &self,
         made: &Conducted,
@@ -173,7 +171,7 @@ impl Sessions<'_> {
         let times: Vec<f64> =
             made.trials.iter().map(|trial| trial.observed.wall_s).filter(|seconds| *seconds > 0.0).collect();
         let arms = vec![arms[0].clone(), arms[winner].clone()];
-        // Long slots leave little behind that short ones do not.
+        // After-effects matter less for long slots than for short ones.
         let policy = Policy { most_runs: None, least_blocks: 0, ..policy.clone() };
         let again =
             begun_now(env!("CARGO_PKG_VERSION"), machine.clone(), workload.clone(), arms, policy, seed.checked_add(1));
@@ -203,7 +201,7 @@ impl Sessions<'_> {
     }
 }
 
-/// The first of a command's words that is an option of `try`, where no `--` says that all behind it are the command's.
+/// Returns the first of a command's words that is also an option of `try`, unless a `--` separates them.
 fn ours_behind(command: &[String]) -> Option<&str> {
     if std::env::args_os().any(|word| word == "--") {
         return None;
@@ -232,7 +230,7 @@ impl Printed for Conducted {
         experiment_story(self, conclusions, kept.number(), settings)
     }
 
-    /// The table of each suite whose experiments are several of these.
+    /// Returns a table for each suite with several of these experiments.
     fn together(several: &[(i64, Self)]) -> Vec<Section> {
         let mut sessions: Vec<(String, Vec<&(i64, Self)>)> = Vec::new();
         for made in several {
@@ -270,7 +268,7 @@ impl Printed for Conducted {
     }
 }
 
-/// Composes the story of an experiment beside the others on its command.
+/// Composes the story of an experiment, with the other experiments on its command.
 fn experiment_story(
     made: &Conducted,
     conclusions: &ExperimentConclusions,
@@ -288,7 +286,7 @@ fn shown<'a>(
     Shown { experiment, trials, standing, threads: threads.as_ref(), stored }
 }
 
-/// Prints what an experiment shows; gives the answers to all that it asks.
+/// Prints the result of an experiment, and returns the standings of all its questions.
 fn print(made: &Conducted, stored: Option<i64>, how: Print, settings: &Settings) -> Result<Vec<Standing>, Failure> {
     let conclusions = made.conclude();
     let story = how.compose(|| experiment_story(made, &conclusions, stored, settings));
@@ -313,7 +311,7 @@ fn exit(standing: &Standing, ending: &Ending) -> Exit {
     }
 }
 
-/// There is nothing to compare then; the first failure says why.
+/// Returns the failure for a session without any value, with the reason of the first failed run.
 fn nothing_ran(experiment: &Experiment, trials: &[Trial], ending: &Ending) -> Failure {
     let first = trials.iter().find_map(|trial| match &trial.outcome {
         Outcome::Failed { why, output } => Some((why, output)),
@@ -342,7 +340,7 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// Stores the trials as they come, and shows how the experiment stands.
+/// Stores the trials as they come, and shows the progress of the experiment.
 struct Session<'a> {
     has_trials: bool,
     keeper: Option<(Store, i64)>,

@@ -1,4 +1,4 @@
-//! `corewise undo`: takes back what a corewise that crashed has changed, and what one changed to stay.
+//! `corewise undo`: reverts changes of a crashed corewise, and changes that a corewise made to stay.
 
 pub mod document;
 pub mod screen;
@@ -59,7 +59,7 @@ fn refused(error: &SysError) -> Failure {
     }
 }
 
-/// What became of a journal, or would become of it after others; nothing where no change in it is open.
+/// Reverts the changes of a journal and reports the results, or previews them after earlier journals. `None` if it has no open change.
 fn report(mut left: Left, meanwhile: Option<&mut Meanwhile>) -> Option<Report> {
     let dry_run = meanwhile.is_some();
     let state = state(left.standing());
@@ -83,7 +83,7 @@ fn report(mut left: Left, meanwhile: Option<&mut Meanwhile>) -> Option<Report> {
         _ => left.open_entries().map(|entry| with(&entry.change, Fate::Unknown)).collect(),
     };
     report.why = left.damage().map(str::to_owned);
-    // What was undone is told all the same.
+    // The reverted changes are reported even if this fails.
     if !dry_run && let Err(error) = left.clear() {
         report.why = Some(error.to_string());
     }
@@ -93,7 +93,7 @@ fn report(mut left: Left, meanwhile: Option<&mut Meanwhile>) -> Option<Report> {
     says_something.then_some(report)
 }
 
-/// What became of an instance of ftrace; its name says whose it was.
+/// Removes an instance of ftrace and reports the result; its name identifies its process.
 fn instance(name: &str, dry_run: bool) -> Report {
     let (fate, why) = match dry_run {
         true => (Fate::WouldRevert, None),
@@ -134,7 +134,7 @@ fn item(undone: Undone, reverted: Fate) -> Item {
         Outcome::LeftAlone(why) => (Fate::LeftAlone, Some(why)),
         Outcome::Failed(why) => (Fate::Failed, Some(why)),
     };
-    // What is still to come is said as it will happen, not as it once happened.
+    // A preview describes the reversal, not the original change.
     let what = if fate == Fate::WouldRevert { undone.change.way_back() } else { undone.change.to_string() };
     Item { what, fate, why }
 }

@@ -1,4 +1,4 @@
-//! `corewise watch`: the cpus of a machine and the threads of a program while they run, on a screen, as text, or into a file.
+//! `corewise watch`: shows the cpus of a machine and the threads of a running program, on a screen, as text, or in a file.
 
 pub mod arguments;
 pub mod document;
@@ -42,7 +42,7 @@ use session::{End, Live};
 use terminal::Terminal;
 use view::View;
 
-/// So long one moment waits for the kernel's events.
+/// Maximum time that a single moment waits for the kernel's events.
 const SETTLING: Duration = Duration::from_secs(2);
 
 impl Run for WatchArguments {
@@ -63,7 +63,7 @@ fn watched(typed: &WatchArguments, settings: &Settings) -> Result<Exit, Failure>
         terminal::check(settings)?;
     }
     let held = Held::new().map_err(|error| Failure::new(Exit::Internal, error))?;
-    // Each thread that is watched is two open files, and each cpu whose events are seen another.
+    // Each watched thread needs two open files, and each cpu with visible events another.
     let limit = OpenFiles::raise().ok();
     let machine = this_machine()?;
     let survey = latest_survey(&machine, settings, |_| true);
@@ -98,7 +98,7 @@ fn watched(typed: &WatchArguments, settings: &Settings) -> Result<Exit, Failure>
     ended(end, &mut live, output.as_deref(), held)
 }
 
-/// What is left to do: the command ends with the watching of it, unless it was to be left, and a signal ends this process as it ends others.
+/// Ends the command unless it was to continue, and ends this process by a signal that arrived.
 fn ended(end: Result<End, Failure>, live: &mut Live<'_>, output: Option<&str>, held: Held) -> Result<Exit, Failure> {
     let is_left = matches!(end, Ok(End::Quit(false)));
     if let Some(program) = live.program.as_mut().filter(|_| !is_left) {
@@ -111,7 +111,7 @@ fn ended(end: Result<End, Failure>, live: &mut Live<'_>, output: Option<&str>, h
         End::Quit(_) => Ok(Exit::Done),
         End::Signal(number) => {
             held.end(number);
-            // Where a signal does not end us, as it does not end the first process of a container.
+            // Reached if the signal does not end this process, as for the first process of a container.
             Ok(Exit::Interrupted)
         }
     }
@@ -131,7 +131,7 @@ fn program(
     }
 }
 
-/// Where the command's output goes: it must not come between the lines of the screen, nor between documents.
+/// Opens the destination of the command's output, which must not mix with the screen or with documents.
 fn output_of_command(typed: &WatchArguments, settings: &Settings) -> Result<Output, Failure> {
     let failed = |path: &Path, error: &std::io::Error| {
         Failure::unavailable(format!("cannot create {} for the command's output: {error}", path.display()))
@@ -223,7 +223,7 @@ fn streamed(
         }
         Ok(!has_no_reader())
     })?;
-    // Ctrl-C is how this ends.
+    // Ctrl-C is the usual way to end this.
     Ok(if end == End::Signal(signals::INTERRUPT) { End::Quit(true) } else { end })
 }
 

@@ -33,7 +33,6 @@ impl Run for WorkloadArguments {
     }
 }
 
-/// Does what was asked for.
 fn run(task: &WorkloadTask, settings: &Settings) -> Result<Exit, Failure> {
     if let Which::Partner(by) = task.which {
         return partner::answer(by).map(|()| Exit::Done).map_err(failure);
@@ -77,7 +76,7 @@ fn ran(which: &Which, work: &WorkSettings, company: &mut Company<'_>) -> Result<
         Which::Render(options) => render::run(work, options, company),
         Which::Tail(options) => tail::run(work, options, company),
         Which::Pingpong(options) => pingpong::run(work, options, company),
-        // It answers before there is anything to run.
+        // A partner is handled before any workload runs.
         Which::Partner(_) => Err(Error::Stopped),
     }
 }

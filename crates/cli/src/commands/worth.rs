@@ -1,4 +1,4 @@
-//! `corewise worth`: what each cpu is worth now, as the file says that a daemon keeps, or by a look of its own.
+//! `corewise worth`: shows the present worth of each cpu, from the map of a daemon or from a look of its own.
 
 pub mod document;
 pub mod screen;

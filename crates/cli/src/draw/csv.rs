@@ -1,23 +1,24 @@
-//! Fields of comma-separated values (RFC 4180), also where a spreadsheet opens them.
+//! Fields of comma-separated values (RFC 4180), made safe for spreadsheets.
 
 use super::printable::printable;
 
-/// What a spreadsheet takes for the beginning of a formula, in the widths of both (OWASP, "CSV Injection").
+/// Characters that begin a formula in a spreadsheet, in half and full width (OWASP, "CSV Injection").
 const COMPUTED: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
-/// Text from outside: printable, and with a single quote before it where a spreadsheet would compute it.
+/// Formats text from outside: printable, and after a single quote if a spreadsheet would compute it.
 pub fn text(text: &str) -> String {
     let shown = printable(text);
     let is_computed = shown.trim_start().starts_with(COMPUTED);
     value(&if is_computed { format!("'{shown}") } else { shown })
 }
 
-/// A number or list of our own, which stays a number; quoted where it holds what separates fields.
+/// Formats a number or list of our own, which stays a number; quoted if it holds a separator or a quote.
 pub fn value(field: &str) -> String {
     if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
 }
 
-/// A table with a last column `notes`: the caveats of the result, in the first line below the names. A table of no line has none.
+/// Adds a last column `notes` to a table: the caveats, in the first line below the names. An empty table gets only the
+/// heading.
 pub fn with_notes(table: &str, notes: &[String]) -> String {
     let mut cells = ["notes".to_owned(), text(&notes.join(" | "))].into_iter();
     let lines = table.trim_end().split('\n').map(|line| {

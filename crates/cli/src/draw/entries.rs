@@ -1,4 +1,4 @@
-//! The table of what is stored, and of what was deleted.
+//! Table of stored and deleted artifacts.
 
 use corewise_machine::{SuggestedCommand, suggested_command};
 use corewise_store::Entry;
@@ -10,23 +10,23 @@ use super::suggestion;
 use super::text::{Line, Screen, Tone};
 use super::wrap::wrap;
 
-/// So many deleted ones in a row are shown one by one; of more only how many.
+/// Consecutive deleted artifacts that are listed one by one; of more, only the count is shown.
 const MOST_DELETED: usize = 3;
 
-/// What a list shows, for its words.
+/// Scope of a list, for its sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed<'a> {
-    /// The kind, where it is of one only.
+    /// The kind, if the list is of one kind only.
     pub kind: Option<&'a str>,
-    /// The command that makes the first of them.
+    /// Command that makes the first of them.
     pub first: SuggestedCommand,
-    /// Whether it is of all machines, not only of the one corewise runs on.
+    /// Whether it covers all machines and not only the one corewise runs on.
     pub all: bool,
-    /// How many others are stored that it leaves out.
+    /// Number of other stored artifacts that it leaves out.
     pub others: usize,
 }
 
-/// The list of what is stored, oldest first.
+/// Returns the list of stored artifacts, oldest first.
 pub fn screen(entries: &[Entry], listed: &Listed<'_>, zone: &TimeZone, width: usize) -> Screen {
     let mut screen = Screen::new();
     if entries.is_empty() {
@@ -48,13 +48,13 @@ pub fn screen(entries: &[Entry], listed: &Listed<'_>, zone: &TimeZone, width: us
     screen
 }
 
-/// The table alone.
+/// Returns the table alone.
 pub fn table(entries: &[Entry], with_processors: bool, zone: &TimeZone, width: usize) -> Vec<Line> {
     let mut grid = Grid::new(vec![
         Column::number("number", "", 0),
         Column::text("kind", 0),
         Column::text("made", 1),
-        // What it is says more than the columns to its right, where there is room for any of them.
+        // This column says more than those to its right, so it keeps some width while any of them is shown.
         Column::text("what", 0).shrinking_to(if width < 60 { 18 } else { 30 }),
         Column::text("", 2).named("partial"),
         Column::text("kernel", 3).shrinking_to(8),

@@ -1,4 +1,4 @@
-//! What a survey means, in plain words, and what could not be measured.
+//! Meaning of a survey in plain words, and its gaps.
 
 use corewise_machine::Gap;
 use corewise_machine::suggested_command;
@@ -12,10 +12,10 @@ use super::suggestion;
 use super::text::Line;
 use super::wrap::{glued, unbroken};
 
-/// A sentence takes at most so many columns, whatever the devices and tasks in it are called.
+/// Maximum columns of a sentence, whatever the devices and tasks in it are called.
 const LONGEST_SENTENCE: usize = 1000;
 
-/// Numbered findings, each with what to do next; then what was tested and does not differ.
+/// Composes the numbered findings, each with a next step, then the properties that were tested and do not differ.
 pub fn findings(survey: &Survey, conclusions: &Conclusions) -> Vec<StoryPart> {
     let mut lines = vec![Line::new().strong("What this means").hanging(0)];
     if let Some(first) = &conclusions.first_cpu {
@@ -42,7 +42,7 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions) -> Vec<StoryPart> {
     for (index, finding) in conclusions.findings.iter().enumerate() {
         lines.extend(numbered(index + 1, finding));
     }
-    // Where every cpu is fit for it, the list says nothing.
+    // If every cpu is suitable, the list has no information.
     let quiet = conclusions.quiet.len();
     if quiet > 0 && quiet < survey.cpus.len() {
         let line = Line::new().plain("    for latency-sensitive work: ").strong(conclusions.quiet.to_string());
@@ -61,7 +61,7 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions) -> Vec<StoryPart> {
     lines
 }
 
-/// A duration as options take it.
+/// Formats a duration as options take it.
 fn duration(seconds: u64) -> String {
     match (seconds % 3600, seconds % 60) {
         (0, _) => format!("{}h", seconds / 3600),
@@ -70,7 +70,7 @@ fn duration(seconds: u64) -> String {
     }
 }
 
-/// What a map means: a remark where there is one, its findings, and what was tested and does not differ.
+/// Composes the meaning of a map: the remark, its findings, and the properties that were tested and do not differ.
 pub fn meaning(remark: Option<&str>, findings: &[Finding], no_difference: &[String]) -> Vec<StoryPart> {
     let mut lines = vec![Line::new().strong("What this means").hanging(0)];
     lines.extend(remark.map(|text| Line::new().plain(format!(" {text}")).hanging(1)));
@@ -83,7 +83,7 @@ pub fn meaning(remark: Option<&str>, findings: &[Finding], no_difference: &[Stri
     lines
 }
 
-/// A finding with its number, and what to do next.
+/// Composes a finding with its number and its next step.
 pub fn numbered(number: usize, finding: &Finding) -> Vec<StoryPart> {
     let head = format!("{number:>2}{gap}", gap = unbroken("  "));
     let statement = Line::new().strong(head).plain(glued(&bounded(&finding.statement, LONGEST_SENTENCE)));
@@ -95,7 +95,7 @@ pub fn numbered(number: usize, finding: &Finding) -> Vec<StoryPart> {
     vec![statement.hanging(4), next]
 }
 
-/// The gaps in one sentence, with where to learn more. Gaps of one reason are told together.
+/// Composes one sentence of all gaps, with a command to learn more. Gaps with the same reason are combined.
 pub fn gaps(gaps: &[Gap]) -> Vec<StoryPart> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for gap in gaps {
@@ -120,5 +120,5 @@ pub fn gaps(gaps: &[Gap]) -> Vec<StoryPart> {
     vec![line.faint(" Next:  ").strong(unbroken(&suggestion::typed(&suggested_command::doctor()))).hanging(2)]
 }
 
-/// More gaps than this are counted only.
+/// Maximum number of reasons that are listed; of more, only the count is shown.
 const MOST_GAPS: usize = 5;

@@ -1,4 +1,4 @@
-//! A heat map: what each row costs with each column, as colours. One value, drawn for the terminal and as SVG.
+//! Heat maps of costs by row and column: one value, drawn for the terminal and as SVG.
 
 pub mod depth;
 mod labels;
@@ -12,40 +12,41 @@ use std::ops::Range;
 
 pub use svg::SvgText;
 
-/// Costs by row and column, with what stands beside them.
+/// Costs by row and column, with labels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatMap {
-    /// The rows.
+    /// Labels of the rows.
     pub rows: Side,
-    /// The columns.
+    /// Labels of the columns.
     pub columns: Side,
-    /// The costs, row by row; not a number where one is not known.
+    /// Costs row by row; NaN if unknown.
     pub costs: Vec<f64>,
-    /// Row by row whether a cost is predicted; empty where none is.
+    /// Whether each cost is predicted, row by row; empty if no cost is.
     pub predicted: Vec<bool>,
-    /// Whether rows and columns are the same things: none has a cost with itself, and both are joined alike where there is little room.
+    /// Whether rows and columns are the same things. Then the diagonal is empty, and both are joined alike if there is
+    /// little room.
     pub is_of_pairs: bool,
-    /// The unit of the costs: "ns".
+    /// Unit of the costs: "ns".
     pub unit: String,
-    /// The costs at which the scale begins and ends, where they are known; otherwise quantiles.
+    /// Costs at the ends of the scale, if known; otherwise quantiles.
     pub ends: Option<[f64; 2]>,
 }
 
-/// The rows of a heat map, or its columns.
+/// Rows or columns of a heat map.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
-    /// What each of them is: "cpu".
+    /// Singular noun for them: "cpu".
     pub title: String,
-    /// What each of them is called.
+    /// Label of each.
     pub labels: Vec<String>,
-    /// Those that belong together, in order: all of them lie in one.
+    /// Groups of consecutive ones, in order; together they cover all.
     pub groups: Vec<Range<usize>>,
-    /// What the groups are called; those without an entry have no name.
+    /// Names of the groups; groups beyond the end of this list have no name.
     pub names: Vec<String>,
 }
 
 impl Side {
-    /// Rows or columns of these names that make one group.
+    /// Returns rows or columns that form one group.
     pub fn plain(title: impl Into<String>, labels: Vec<String>) -> Self {
         let all = std::iter::once(0..labels.len()).filter(|all| !all.is_empty());
         Self { title: title.into(), groups: all.collect(), labels, names: Vec::new() }
@@ -73,17 +74,17 @@ impl HeatMap {
         self.predicted.get(row * self.columns.len() + column).is_some_and(|predicted| *predicted)
     }
 
-    /// Whether a cell is of one thing with itself.
+    /// Returns true if row and column are the same thing.
     fn is_own(&self, row: usize, column: usize) -> bool {
         self.is_of_pairs && row == column
     }
 
-    /// All costs that are known.
+    /// Returns all known costs.
     fn known(&self) -> Vec<f64> {
         self.costs.iter().copied().filter(|cost| cost.is_finite()).collect()
     }
 
-    /// Whether a cost is missing, of so many that are known.
+    /// Returns true if a cost is missing, when `known` of them are known.
     fn has_unknown(&self, known: usize) -> bool {
         known + if self.is_of_pairs { self.rows.len() } else { 0 } < self.costs.len()
     }

@@ -1,4 +1,4 @@
-//! JSON (RFC 8259) for people and programs: the same values, in which nothing is hidden.
+//! JSON (RFC 8259) for people and programs, with hidden characters escaped.
 
 use std::io::{self, Write};
 
@@ -7,18 +7,18 @@ use serde_json::ser::{CharEscape, Formatter, PrettyFormatter, Serializer};
 
 use super::printable::is_hidden;
 
-/// A value as JSON, indented; what is hidden in its strings is written as `\uXXXX`.
+/// Returns a value as indented JSON; hidden characters in strings become `\uXXXX`.
 ///
 /// # Errors
-/// Whatever keeps the value from being one of JSON.
+/// If the value cannot be represented in JSON.
 pub fn text(value: &impl Serialize) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut bytes, Visible(PrettyFormatter::new())))?;
-    // The serializer writes nothing but UTF-8.
+    // The serializer writes valid UTF-8.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The usual indentation; serde_json itself escapes the controls below U+0020.
+/// The usual formatter; serde_json itself escapes the controls below U+0020.
 struct Visible(PrettyFormatter<'static>);
 
 macro_rules! as_usual {

@@ -1,4 +1,4 @@
-//! Latency: how long the fixed piece of work took on each cpu, and the shape of its tail.
+//! Latency: time of the fixed piece of work on each cpu, and the shape of its tail.
 
 mod figure;
 
@@ -13,11 +13,11 @@ use super::text::{Line, Tone};
 
 pub use figure::figures;
 
-/// Cells of a tail's picture.
+/// Character cells of a tail's picture.
 const SPARK_CELLS: usize = 9;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The latency table with its caption.
+/// Returns the latency table with its caption.
 pub fn latency(survey: &Survey, rows: &[Row]) -> Vec<StoryPart> {
     if rows.is_empty() {
         return Vec::new();
@@ -66,7 +66,7 @@ fn cells(row: &Row, scale: &Scale) -> Vec<Line> {
     ]
 }
 
-/// The tone of a cell that a finding is about, by the finding's quantity; plain for all others.
+/// Returns the tone of a cell: by the finding about this quantity, plain without one.
 pub fn tone(row: &Row, quantity: &str) -> Tone {
     match row.marks.iter().find(|(own, _)| own == quantity) {
         Some((_, true)) => Tone::Good,
@@ -75,7 +75,7 @@ pub fn tone(row: &Row, quantity: &str) -> Tone {
     }
 }
 
-/// The name of a row: its cpus, and how many where the list is long.
+/// Returns the label of a row: its cpus, or the first range and the count if the list is long.
 pub fn cpu_label(cpus: &CpuSet) -> Line {
     let list = cpus.to_string();
     if list.chars().count() <= 15 {
@@ -105,7 +105,7 @@ fn caption(survey: &Survey, rows: &[Row], scale: &Scale) -> StoryPart {
     line.hanging(2)
 }
 
-/// The common scale of all tails, so that they can be compared by eye.
+/// Common scale of all tails, so that they can be compared by eye.
 struct Scale {
     low_ns: f64,
     high_ns: f64,
@@ -124,7 +124,7 @@ impl Scale {
         self.low_ns > 0.0 && self.high_ns > self.low_ns
     }
 
-    /// The shape of a tail: durations along, how many of them up, each on a logarithmic scale; a single piece still shows.
+    /// Draws the shape of a tail: durations along, counts up, both logarithmic; a single piece still shows.
     fn spark(&self, counts: &[(u64, u64)]) -> String {
         if !self.is_usable() {
             return String::new();

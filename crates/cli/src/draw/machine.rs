@@ -11,10 +11,10 @@ use super::story::StoryPart;
 use super::text::Line;
 use super::wrap::{unbroken, wrap};
 
-/// Machines with more objects than this show like objects on one line.
+/// Maximum number of objects that are shown one by one; of more, similar objects share a line.
 pub const FEW_OBJECTS: usize = 12;
 
-/// The machine in one line: model, packages, cores, cpus, kernel, hypervisor, and what else is to be said.
+/// Composes the machine in one line: model, packages, cores, cpus, kernel, hypervisor, and `more`.
 pub fn headline(machine: &Machine, more: &[String]) -> StoryPart {
     let mut items = Vec::new();
     if machine.packages.len() > 1 {
@@ -39,7 +39,7 @@ fn guest_of(hypervisor: &str) -> String {
     if hypervisor.contains("virtual machine") { hypervisor.to_owned() } else { format!("{hypervisor} guest") }
 }
 
-/// Where a map comes from, as it stands below a picture: "corewise 0.1.0, seed 7".
+/// Formats a map's origin for below a picture: "corewise 0.1.0, seed 7".
 pub fn made_by(provenance: &Provenance) -> String {
     let of = match &provenance.origin {
         Origin::Measured => format!("seed {}", provenance.seed),
@@ -49,7 +49,7 @@ pub fn made_by(provenance: &Provenance) -> String {
     format!("corewise {}, {of}", provenance.corewise)
 }
 
-/// The processor's name without trade marks, core counts and clock rates.
+/// Returns the processor's name without trade marks, core counts and clock rates.
 pub fn model_name(machine: &Machine) -> String {
     let Some(name) = machine.processor.model_name.as_deref().filter(|name| !name.trim().is_empty()) else {
         return machine.system.architecture.as_deref().map_or_else(
@@ -70,21 +70,22 @@ pub fn model_name(machine: &Machine) -> String {
     kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
 }
 
-/// The picture of the levels, with at most about `limit` objects one by one, and its [`details`].
+/// Draws the levels, with at most about `limit` objects one by one, and their [`details`].
 pub fn picture(machine: &Machine, width: usize, limit: usize) -> Vec<Line> {
     let mut lines = picture::levels(machine, width, limit);
     lines.extend(details(machine, width));
     lines
 }
 
-/// What stands below a picture of the levels: caches below the last level, and what is offline, isolated or not allowed here.
+/// Returns the lines below a picture of the levels: inner caches, and cpus that are offline, isolated or not allowed
+/// here.
 pub fn details(machine: &Machine, width: usize) -> Vec<Line> {
     let mut lines = caches_line(machine, width);
     lines.extend(notes(machine, width));
     lines
 }
 
-/// The caches below the last level, in one line: "L1d 48 KB · L1i 32 KB · L2 1 MB per core".
+/// Describes the caches below the last level in one line: "L1d 48 KB · L1i 32 KB · L2 1 MB per core".
 fn caches_line(machine: &Machine, width: usize) -> Vec<Line> {
     let last = machine.llcs.iter().filter_map(|llc| llc.level).max().unwrap_or(0);
     let mut items = Vec::new();
@@ -108,7 +109,7 @@ fn caches_line(machine: &Machine, width: usize) -> Vec<Line> {
     wrap(&Line::new().faint("caches  ").plain(items.join(" · ")), width, 8)
 }
 
-/// "L1d", "L2".
+/// Returns the short name of a cache: "L1d", "L2".
 pub fn cache_name(level: u8, kind: CacheKind) -> String {
     let letter = match kind {
         CacheKind::Data => "d",
@@ -118,7 +119,7 @@ pub fn cache_name(level: u8, kind: CacheKind) -> String {
     format!("L{level}{letter}")
 }
 
-/// The sizes of the caches of one level, and who shares one; cpus are named where sizes differ.
+/// Describes the sizes and sharing of one level's caches; names the cpus if sizes differ.
 fn cache_sizes(machine: &Machine, level: u8, kind: CacheKind) -> String {
     let mut groups: Vec<(Option<u64>, usize, CpuSet)> = Vec::new();
     for cache in machine.caches.iter().filter(|cache| cache.level == level && cache.kind == kind) {
@@ -137,7 +138,7 @@ fn cache_sizes(machine: &Machine, level: u8, kind: CacheKind) -> String {
     text.collect::<Vec<_>>().join(", ")
 }
 
-/// What is switched off, set apart, or not for this process.
+/// Lists cpus that are offline, isolated, or not allowed for this process.
 fn notes(machine: &Machine, width: usize) -> Vec<Line> {
     let denied = machine.online.difference(&machine.allowed);
     let sets = [
@@ -154,13 +155,13 @@ fn notes(machine: &Machine, width: usize) -> Vec<Line> {
     }
     lines
 }
-/// How the cpus of a described machine are numbered.
+/// Describes the cpu numbering of a described machine.
 pub fn numbering(description: &Description, width: usize) -> Vec<Line> {
     let Some(numbering) = &description.numbering else { return Vec::new() };
     wrap(&Line::new().strong("Numbering").plain("  ").plain(numbering), width, 2)
 }
 
-/// Where the facts of a described machine are from, and what may be different on a real one.
+/// Lists the sources of a described machine, and the facts that may differ on a real one.
 pub fn origin(description: &Description, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for (title, items) in [("Sources", &description.sources), ("May differ", &description.uncertain)] {

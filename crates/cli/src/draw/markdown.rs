@@ -1,4 +1,4 @@
-//! Text in Markdown (CommonMark 0.31 with GitHub's tables), as others paste it: what came from outside is text there and nothing else.
+//! Markdown (CommonMark 0.31 with GitHub's tables) for pasting elsewhere. Text from outside never becomes markup.
 
 use corewise_machine::suggested_command;
 
@@ -7,8 +7,8 @@ use super::printable::printable;
 use super::story::{Story, StoryBlock, StoryPart, StoryRole};
 use super::text::{Line, Tone};
 
-/// A story as a document: warnings and the answer first, then of what it is, evidence and notes. Figures are named with the command that
-/// draws those of the result of this number.
+/// Renders a story: warnings and the answer first, then the subject, evidence and notes. Figures are listed with the
+/// command that draws them for result `number`.
 pub fn story(story: &Story, number: Option<i64>) -> String {
     let head = story.parts(&[StoryRole::Head, StoryRole::Context]);
     let (warnings, head): (Vec<&StoryPart>, Vec<&StoryPart>) = head.into_iter().partition(|part| is_warning(part));
@@ -26,7 +26,7 @@ pub fn story(story: &Story, number: Option<i64>) -> String {
     blocks.join("\n\n")
 }
 
-/// Paragraphs of lines.
+/// Renders lines as paragraphs.
 pub fn paragraphs(lines: &[Line]) -> Vec<String> {
     lines.iter().map(sentence).filter(|text| !text.is_empty()).collect()
 }
@@ -46,7 +46,7 @@ fn evidence(block: &StoryBlock) -> Vec<String> {
     heading.into_iter().chain(blocks).collect()
 }
 
-/// A list; code belongs to the item before it.
+/// Renders a list; code belongs to the item before it.
 fn listed(parts: &[&StoryPart]) -> Option<String> {
     let mut items: Vec<String> = Vec::new();
     for run in parts.chunk_by(|one, other| is_verbatim(one) && is_verbatim(other)) {
@@ -60,7 +60,7 @@ fn listed(parts: &[&StoryPart]) -> Option<String> {
     Some(items.join("\n")).filter(|list| !list.is_empty())
 }
 
-/// Paragraphs, code and tables.
+/// Renders paragraphs, code and tables.
 fn elements(parts: &[&StoryPart]) -> Vec<String> {
     let mut blocks = Vec::new();
     for run in parts.chunk_by(|one, other| is_verbatim(one) && is_verbatim(other)) {
@@ -82,12 +82,12 @@ fn elements(parts: &[&StoryPart]) -> Vec<String> {
     blocks
 }
 
-/// A line of code. Nothing in it can end it: that is the end of the line.
+/// Renders a line of code. Only the end of the line can end it.
 fn code(line: &str) -> String {
     format!("    {}", printable(line)).trim_end().to_owned()
 }
 
-/// A sentence as a paragraph, with the text between backticks as code.
+/// Renders a sentence as a paragraph, with the text between backticks as code.
 fn sentence(line: &Line) -> String {
     let plain = line.to_plain();
     let pieces: Vec<&str> = plain.trim_start().split('`').collect();
@@ -102,7 +102,7 @@ fn sentence(line: &Line) -> String {
     pieces.iter().enumerate().map(piece).collect()
 }
 
-/// A table: a column without a heading stands in the cells of the one before it, and pictures of characters are left out.
+/// Renders a table. A column without a heading joins the one before it, and pictures of characters are left out.
 pub fn table(table: &WholeTable) -> String {
     let is_continued = |heading: &ColumnHeading| heading.title.is_empty() && heading.unit.is_empty();
     let mut columns: Vec<Vec<usize>> = Vec::new();
@@ -140,17 +140,18 @@ fn joined(cells: impl Iterator<Item = String>) -> String {
     format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
 }
 
-/// A text with one space between its words.
+/// Joins the words of a text with single spaces.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a character is a part of a picture: box drawing, or a block.
+/// Returns true if a character is part of a picture: box drawing or a block.
 fn is_drawn(character: char) -> bool {
     ('\u{2500}'..'\u{25a0}').contains(&character) || character == '●'
 }
 
-/// A text inside a paragraph or a cell: no markup, no link, no HTML, no end of the cell. Ordinary names and numbers stay as they are.
+/// Escapes text inside a paragraph or a cell: no markup, link, HTML or end of the cell. Ordinary names and numbers
+/// stay as they are.
 pub fn text(text: &str) -> String {
     let characters: Vec<char> = printable(text).chars().collect();
     let is_word =
@@ -163,16 +164,16 @@ pub fn text(text: &str) -> String {
                 safe.push_str(if character == '<' { "&lt;" } else { "&gt;" });
                 continue;
             }
-            // Where it could begin an entity; ours, the placement language's, has spaces around it.
+            // It could begin an entity; in our placement language, spaces surround it.
             '&' if next != ' ' => {
                 safe.push_str("&amp;");
                 continue;
             }
             '\\' | '`' | '*' | '|' | '~' | '$' => true,
             '_' => !(is_word(place.checked_sub(1)) && is_word(Some(place + 1))),
-            // A link or its definition; "[1.9, 3.0]" alone is none.
+            // A link or its definition; "[1.9, 3.0]" alone is not one.
             ']' => matches!(next, '(' | '[' | ':'),
-            // An address that becomes a link by itself.
+            // An address that would become a link.
             ':' => next == '/',
             '.' => place >= 3 && characters[place - 3..place].iter().all(|c| c.eq_ignore_ascii_case(&'w')),
             _ => false,
@@ -185,7 +186,7 @@ pub fn text(text: &str) -> String {
     safe
 }
 
-/// A paragraph of its own: besides, it begins no heading, list, quotation or rule.
+/// Escapes a paragraph: in addition, it must not begin a heading, list, quotation or rule.
 pub fn paragraph(line: &str) -> String {
     let safe = text(line.trim_start());
     let digits = safe.chars().take_while(char::is_ascii_digit).count();

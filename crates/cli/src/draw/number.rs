@@ -1,12 +1,12 @@
-//! Numbers as a person reads them: thousands apart, as many digits as mean something, the unit elsewhere.
+//! Numbers for people: grouped thousands, only significant digits, units elsewhere.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// What stands for a value that could not be had.
+/// Placeholder for an unavailable value.
 pub const ABSENT: &str = "–";
 
-/// A whole number with its thousands apart: 1,912.
+/// Formats a whole number with grouped thousands: 1,912.
 pub fn whole(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
@@ -19,7 +19,7 @@ pub fn whole(value: u64) -> String {
     text
 }
 
-/// A number with so many decimals, thousands apart; [`ABSENT`] when it is not a number.
+/// Formats a number with this many decimals and grouped thousands; [`ABSENT`] if it is not finite.
 pub fn decimal(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return ABSENT.into();
@@ -33,12 +33,12 @@ pub fn decimal(value: f64, decimals: usize) -> String {
     format!("{sign}{integer}{point}{fraction}")
 }
 
-/// A value with at least two significant digits and no more than one decimal: 7.4, 261, 11,300.
+/// Formats a value with at least two significant digits and at most one decimal: 7.4, 261, 11,300.
 pub fn brief(value: f64) -> String {
     if value != 0.0 && value.abs() < 9.95 { decimal(value, 1) } else { decimal(value, 0) }
 }
 
-/// A length of time given in nanoseconds, with its unit: "23 µs".
+/// Formats a duration given in nanoseconds, with its unit: "23 µs".
 pub fn duration(nanoseconds: f64) -> String {
     match nanoseconds {
         ns if ns < 1e3 => format!("{} ns", brief(ns)),
@@ -48,7 +48,7 @@ pub fn duration(nanoseconds: f64) -> String {
     }
 }
 
-/// An amount of cache or memory; 1 KB is 1,024 bytes, as hwloc and the processors' makers count.
+/// Formats an amount of cache or memory; 1 KB is 1,024 bytes, as hwloc and processor vendors count.
 pub fn bytes(size_bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
     let mut size = size_bytes as f64;
@@ -61,23 +61,23 @@ pub fn bytes(size_bytes: u64) -> String {
     format!("{} {}", text.strip_suffix(".0").unwrap_or(&text), UNITS[unit])
 }
 
-/// A count and its noun: "1 core", "16 cores".
+/// Formats a count and its noun: "1 core", "16 cores".
 pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", whole(number as u64))
 }
 
-/// A moment in the user's time zone: "2026-11-21 08:53".
+/// Formats a time in the user's time zone: "2026-11-21 08:53".
 pub fn when(unix_ms: i64, zone: &TimeZone) -> String {
     moment(unix_ms, zone, "%Y-%m-%d %H:%M")
 }
 
-/// A moment in the user's time zone, to the second: "2026-11-21 08:53:07".
+/// Formats a time in the user's time zone, to the second: "2026-11-21 08:53:07".
 pub fn when_exactly(unix_ms: i64, zone: &TimeZone) -> String {
     moment(unix_ms, zone, "%Y-%m-%d %H:%M:%S")
 }
 
-/// A moment in a time zone, in a form of strftime(3).
+/// Formats a time in a time zone, with a strftime(3) format.
 pub fn moment(unix_ms: i64, zone: &TimeZone, form: &str) -> String {
     match Timestamp::from_millisecond(unix_ms) {
         Ok(moment) => moment.to_zoned(zone.clone()).strftime(form).to_string(),

@@ -1,4 +1,4 @@
-//! Numbers that are followed over the history: where each is now, a figure of each quantity, and a table of all.
+//! Trends over the history: the current value of each number, a figure per quantity, and a table of all.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,30 @@ use super::printable::named;
 use super::story::{Story, StoryFigure, StoryPart, StoryRole, paragraphs};
 use super::text::Line;
 
-/// So many lines can be distinguished in one figure.
+/// Maximum number of lines that can be distinguished in one figure.
 const MOST_LINES: usize = 6;
-/// So many changes of the system are marked in a figure: the latest.
+/// Maximum number of system changes that are marked in a figure, the latest ones.
 const MOST_CHANGES: usize = 4;
-/// Values of one quantity do not lie on each other: this share of a step apart.
+/// Horizontal offset between values of one quantity, as a share of a step.
 const APART: f64 = 0.06;
 
-/// One result of those that are followed.
+/// One result of a trend.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// Its number.
+    /// Number of the result in the history.
     pub number: i64,
-    /// When it was begun.
+    /// Start of the result, in milliseconds since 1970.
     pub started_unix_ms: i64,
-    /// The scheduling environment, by names.
+    /// Scheduling environment, by name.
     pub environment: BTreeMap<String, String>,
-    /// What it has.
+    /// Values of the result.
     pub values: Vec<Followed>,
 }
 
-/// Whose a value is: the quantity, and the thing that has it.
+/// Owner of a value: the quantity, and the thing that has it.
 type Whose<'a> = (&'a str, &'a str);
 
-/// Composes the story of how numbers changed over time, `name` being what one of the results is called; `None` if no number is in two of them.
+/// Composes the story of a trend; `None` if no number is in two results. `name` is the noun for one result.
 pub fn story(name: &str, moments: &[Moment], zone: &TimeZone) -> Option<Story> {
     let (first, last) = (moments.first()?, moments.last()?);
     let lines = followed(moments);
@@ -54,7 +54,7 @@ pub fn story(name: &str, moments: &[Moment], zone: &TimeZone) -> Option<Story> {
     (!lines.is_empty()).then_some(told)
 }
 
-/// What is in the last result and in one before it, quantity by quantity.
+/// Returns the values that are in the last result and in an earlier one, by quantity.
 fn followed(moments: &[Moment]) -> Vec<Whose<'_>> {
     let Some((last, before)) = moments.split_last() else { return Vec::new() };
     let is_known = |whose: &Whose<'_>| before.iter().any(|moment| value(moment, *whose).is_some());
@@ -73,7 +73,7 @@ fn value<'a>(moment: &'a Moment, (quantity, of): Whose<'_>) -> Option<&'a Follow
     moment.values.iter().find(|value| value.quantity == quantity && value.of == of && value.value.is_finite())
 }
 
-/// "the worst cpu: 1,912 in survey 12, 1,800 to 2,100 in the 8 surveys before".
+/// Describes the current value: "the worst cpu: 1,912 in survey 12, 1,800 to 2,100 in the 8 surveys before".
 fn now(whose: Whose<'_>, name: &str, moments: &[Moment]) -> Option<Line> {
     let (last, before) = moments.split_last()?;
     let latest = value(last, whose)?;
@@ -105,7 +105,7 @@ fn figure(quantity: &str, lines: &[Whose<'_>], name: &str, moments: &[Moment], z
         let line = Mark::Line(known.iter().map(|(at, value)| [*at, value.value]).collect());
         Series { name: named(of), marks: std::iter::once(line).chain(intervals).chain(dots).collect() }
     });
-    // Two results of one day differ in the time, others in the date.
+    // Results of one day differ in the time, others in the date.
     let days: Vec<String> = moments.iter().map(|one| moment(one.started_unix_ms, zone, "%Y-%m-%d")).collect();
     let is_one_day = days.iter().all(|day| *day == days[0]);
     let names = moments.iter().zip(days).enumerate().map(|(step, (one, day))| {
@@ -128,7 +128,7 @@ fn figure(quantity: &str, lines: &[Whose<'_>], name: &str, moments: &[Moment], z
     )
 }
 
-/// Between which results the system changed, and what of it.
+/// Returns the system changes between results: the place on the axis, and a description.
 fn changes(moments: &[Moment]) -> Vec<(f64, String)> {
     let mut changes: Vec<(f64, String)> = moments
         .windows(2)
@@ -144,7 +144,7 @@ fn changes(moments: &[Moment]) -> Vec<(f64, String)> {
     changes
 }
 
-/// Every value that is drawn, with its interval.
+/// Returns every drawn value with its interval.
 fn table(lines: &[Whose<'_>], name: &str, moments: &[Moment], zone: &TimeZone) -> Grid {
     let mut columns = vec![Column::number(name, "", 0), Column::text("made", 0), Column::text("kernel", 0)];
     for (quantity, of) in lines {

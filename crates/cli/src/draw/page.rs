@@ -1,4 +1,4 @@
-//! A story as a page: sentences and tables as elements, and figures.
+//! Stories as parts of a web page: sentences and tables as elements, and figures.
 
 mod machine;
 
@@ -11,7 +11,7 @@ use super::text::{Line, Tone, printable};
 pub use machine::machine;
 
 impl Story {
-    /// The story as elements; `number` makes names unique on the page.
+    /// Renders the story; `number` makes element ids unique on the page.
     pub fn markup(&self, number: usize) -> Markup {
         let head = self.parts(&[StoryRole::Head, StoryRole::Context]);
         let (answer, notes) = (self.parts(&[StoryRole::Answer]), self.parts(&[StoryRole::Notes]));
@@ -49,7 +49,7 @@ impl StoryFigure {
     fn markup(&self, id: &str, command: &str) -> Markup {
         html! {
             figure id=(id) {
-                // The picture says its title itself, to a reader who sees it.
+                // The picture itself shows the title, so the heading is for screen readers only.
                 h3.hidden { (self.title) }
                 div.picture tabindex="0" role="group" aria-label=(self.title) { (PreEscaped(self.svg())) }
                 figcaption { (self.caption) }
@@ -63,12 +63,12 @@ fn again(command: &str) -> Markup {
     html! { p.again { "Make it again: " code { (printable(command)) } } }
 }
 
-/// Lines as paragraphs.
+/// Renders lines as paragraphs.
 pub fn paragraphs(lines: &[Line]) -> Markup {
     html! { @for line in lines { (said(line)) } }
 }
 
-/// Paragraphs and tables; a table is named by `caption`.
+/// Renders paragraphs and tables; `caption` names a table.
 fn elements(parts: &[&StoryPart], caption: Option<&str>) -> Markup {
     html! {
         @for part in parts {
@@ -82,7 +82,7 @@ fn elements(parts: &[&StoryPart], caption: Option<&str>) -> Markup {
     }
 }
 
-/// A paragraph; a command if it is all that the line says.
+/// Renders a paragraph, or a command if the line is only that.
 fn said(line: &Line) -> Markup {
     let text = line.to_plain();
     html! {
@@ -92,10 +92,10 @@ fn said(line: &Line) -> Markup {
     }
 }
 
-/// A table that is named by `caption`.
+/// Renders a table that is named by `caption`.
 pub fn table(table: &WholeTable, caption: Option<&str>) -> Markup {
     let side = |is_number: bool| is_number.then_some("number");
-    // Box drawing and blocks need columns of one width.
+    // Box drawing and blocks need a monospaced font.
     let is_drawn = |text: &str| text.contains(|character| ('\u{2500}'..'\u{25a0}').contains(&character));
     let class = |cell: &Line, is_number| if is_drawn(&cell.to_plain()) { Some("drawn") } else { side(is_number) };
     html! {
@@ -123,7 +123,7 @@ pub fn table(table: &WholeTable, caption: Option<&str>) -> Markup {
     }
 }
 
-/// A text with what stands between backticks as code.
+/// Renders text, with the parts between backticks as code.
 fn with_code(text: &str) -> Markup {
     let pieces: Vec<&str> = text.split('`').collect();
     if pieces.len().is_multiple_of(2) {
@@ -136,7 +136,7 @@ fn with_code(text: &str) -> Markup {
     }
 }
 
-/// The pieces of a line, each with its tone as a class.
+/// Renders the spans of a line, each with its tone as a class.
 fn spans(line: &Line) -> Markup {
     html! {
         @for (tone, text) in line.spans() {

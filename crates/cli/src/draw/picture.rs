@@ -1,4 +1,4 @@
-//! The picture of a machine's levels: a row for each object, or for several like ones, with its cpus.
+//! Picture of a machine's levels: a row for each object, or for several similar ones, with its cpus.
 
 use corewise_machine::{CpuSet, Level, Machine};
 
@@ -7,25 +7,25 @@ use super::text::{Line, Tone};
 use super::tree::{Branch, grow};
 use super::wrap::{unbroken, wrap};
 
-/// More cores than this in one object are shown as a list of ranges.
+/// Maximum number of cores in one object that are shown one by one; more are a list of ranges.
 const FEW_CORES: usize = 16;
 
-/// The levels, with at most about `limit` objects one by one.
+/// Draws the levels, with at most about `limit` objects one by one.
 pub fn levels(machine: &Machine, width: usize, limit: usize) -> Vec<Line> {
     drawn(Picture { machine, chosen: None }, width, limit)
 }
 
-/// The levels with some cpus chosen: these by their numbers, others as dots; with at most about `limit` objects one by
+/// Draws the levels with some cpus chosen: these as numbers, others as dots, with at most about `limit` objects one by
 /// one.
 pub fn chosen(machine: &Machine, cpus: &CpuSet, width: usize, limit: usize) -> Vec<Line> {
     drawn(Picture { machine, chosen: Some(cpus) }, width, limit)
 }
 
-/// What is drawn.
+/// Subject of the picture.
 #[derive(Clone, Copy)]
 struct Picture<'a> {
     machine: &'a Machine,
-    /// The chosen cpus, where it is about a choice.
+    /// The chosen cpus, if any.
     chosen: Option<&'a CpuSet>,
 }
 
@@ -54,7 +54,7 @@ struct Row {
     cpus: Vec<Line>,
 }
 
-/// Rows for branches that are siblings; alike ones share a row when there are too many objects.
+/// Collects the rows of sibling branches; similar ones share a row if there are too many objects.
 fn collect_rows(picture: Picture<'_>, siblings: Vec<&Branch>, together: bool, depth: usize, rows: &mut Vec<Row>) {
     let machine = picture.machine;
     for group in grouped(picture, siblings, together) {
@@ -75,7 +75,7 @@ fn collect_rows(picture: Picture<'_>, siblings: Vec<&Branch>, together: bool, de
     }
 }
 
-/// Consecutive siblings that are alike, in runs of at least three; alone otherwise.
+/// Groups consecutive similar siblings in runs of at least three; others stay alone.
 fn grouped<'a>(picture: Picture<'_>, siblings: Vec<&'a Branch>, together: bool) -> Vec<Vec<&'a Branch>> {
     let mut groups: Vec<Vec<&Branch>> = Vec::new();
     for branch in siblings {
@@ -90,7 +90,7 @@ fn grouped<'a>(picture: Picture<'_>, siblings: Vec<&'a Branch>, together: bool) 
         .collect()
 }
 
-/// What must be equal for two objects to be shown on one line.
+/// Returns a key that is equal for objects that may share a line.
 fn likeness(picture: Picture<'_>, branch: &Branch) -> String {
     let machine = picture.machine;
     let levels: Vec<Level> = branch.objects.iter().map(|(level, _)| *level).collect();
@@ -105,7 +105,7 @@ fn likeness(picture: Picture<'_>, branch: &Branch) -> String {
     )
 }
 
-/// The cores that lie in the branches directly, by kind.
+/// Returns the cores directly inside the branches, by kind.
 fn by_kind(machine: &Machine, group: &[&Branch]) -> Vec<(&'static str, Vec<usize>)> {
     let mut kinds: Vec<(&'static str, Vec<usize>)> = Vec::new();
     for &core in group.iter().flat_map(|branch| &branch.cores) {
@@ -119,7 +119,7 @@ fn by_kind(machine: &Machine, group: &[&Branch]) -> Vec<(&'static str, Vec<usize
     kinds
 }
 
-/// "package:0 · node:0", "llc:0-15": the words that the placement language takes.
+/// Formats objects as the placement language names them: "package:0 · node:0", "llc:0-15".
 fn label(machine: &Machine, group: &[&Branch]) -> String {
     let mut parts = Vec::new();
     for (place, (level, index)) in group[0].objects.iter().enumerate() {
@@ -132,7 +132,7 @@ fn label(machine: &Machine, group: &[&Branch]) -> String {
     parts.join(" · ")
 }
 
-/// A node by its index; where the system's numbers are sparse, its number too.
+/// Formats a node by its index, with the system's number if that differs.
 fn node_label(machine: &Machine, index: usize) -> String {
     let number = machine.nodes[index].number;
     if number as usize == index { format!("node:{index}") } else { format!("node:{index} (number {number})") }
@@ -160,7 +160,7 @@ fn memory(machine: &Machine, group: &[&Branch]) -> Option<String> {
     Some(if total == 0 { "no memory".to_owned() } else { bytes(total / sizes.len() as u64) })
 }
 
-/// The caches that are the branch's own: its last level, or its cluster's L2.
+/// Describes the branch's own cache: its last level, or its cluster's L2.
 fn caches(machine: &Machine, branch: &Branch) -> String {
     if let Some(index) = branch.index(Level::Llc) {
         let llc = &machine.llcs[index];
@@ -177,7 +177,7 @@ fn caches(machine: &Machine, branch: &Branch) -> String {
     shared.and_then(|cache| cache.size_bytes).map(|size| format!("{} L2", bytes(size))).unwrap_or_default()
 }
 
-/// The cpus of one branch, or what each of several like ones has.
+/// Describes the cpus of one branch, or of each of several similar ones.
 fn group_cpus(picture: Picture<'_>, group: &[&Branch]) -> Vec<Line> {
     let machine = picture.machine;
     let [branch] = group else {
@@ -185,7 +185,7 @@ fn group_cpus(picture: Picture<'_>, group: &[&Branch]) -> Vec<Line> {
         let cpus = group[0].cpus.len();
         if let Some(chosen) = picture.chosen {
             let sets: Vec<&CpuSet> = group.iter().map(|branch| &branch.cpus).collect();
-            // What lies in them has rows of its own, which name the cpus.
+            // Their children have rows of their own, which name the cpus.
             return vec![share(&sets, chosen, group[0].children.is_empty())];
         }
         let each = if cores == cpus { count(cores, "core") } else { format!("{}, {cpus} cpus", count(cores, "core")) };
@@ -198,7 +198,7 @@ fn group_cpus(picture: Picture<'_>, group: &[&Branch]) -> Vec<Line> {
     cores_lines(picture, &branch.cores)
 }
 
-/// How many cpus of each set are chosen and, where that is wanted, which: "8 of 16 each  0-7 16-23 …".
+/// Formats how many cpus of each set are chosen and, if `named`, which: "8 of 16 each  0-7 16-23 …".
 fn share(sets: &[&CpuSet], chosen: &CpuSet, named: bool) -> Line {
     let taken: Vec<CpuSet> = sets.iter().map(|cpus| cpus.intersection(chosen)).collect();
     let (own, all) = (taken[0].len(), sets[0].len());
@@ -219,7 +219,7 @@ fn count_cores(machine: &Machine, branch: &Branch) -> usize {
     machine.cores.iter().filter(|core| core.cpus.is_subset(&branch.cpus)).count()
 }
 
-/// The cpus of cores, or which of them are chosen.
+/// Draws the cpus of cores, or which of them are chosen.
 fn cores_lines(picture: Picture<'_>, cores: &[usize]) -> Vec<Line> {
     let machine = picture.machine;
     let Some(chosen) = picture.chosen else { return vec![cores_line(machine, cores)] };
@@ -245,7 +245,7 @@ fn cores_lines(picture: Picture<'_>, cores: &[usize]) -> Vec<Line> {
         .collect()
 }
 
-/// The cpus of cores: "0 1 2 with 16-18", "0-1 2-3" where siblings are neighbours, ranges where there are many.
+/// Formats the cpus of cores: "0 1 2 with 16-18", "0-1 2-3" if siblings are neighbours, ranges if there are many.
 fn cores_line(machine: &Machine, cores: &[usize]) -> Line {
     let sets: Vec<&CpuSet> = cores.iter().map(|&core| &machine.cores[core].cpus).collect();
     let first: CpuSet = sets.iter().filter_map(|set| set.lowest()).collect();
@@ -274,7 +274,7 @@ fn cores_line(machine: &Machine, cores: &[usize]) -> Line {
     if neighbours || rest.is_empty() { line } else { line.faint(format!("  with {rest}")) }
 }
 
-/// Rows with labels, details and cpus under each other; the cpus go below where they do not fit beside.
+/// Aligns rows of labels, details and cpus; the cpus go below if they do not fit beside.
 fn draw(rows: &[Row], width: usize) -> Vec<Line> {
     let indent = |row: &Row| 2 * row.depth;
     let beside = |row: &&Row| !row.cpus.is_empty();
@@ -307,7 +307,7 @@ fn draw(rows: &[Row], width: usize) -> Vec<Line> {
     lines
 }
 
-/// Keeps the alignment of a line that fits; wraps one that does not.
+/// Keeps the alignment of a line that fits, and wraps others.
 fn wrapped_cpus(cpus: &Line, width: usize, indent: usize) -> Vec<Line> {
     if cpus.is_empty() {
         return Vec::new();
@@ -331,7 +331,7 @@ fn break_lists(line: &Line) -> Line {
     })
 }
 
-/// Keeps a line that fits; lets the lists of one that does not break after their commas.
+/// Keeps a line that fits; otherwise lets its lists break after their commas.
 pub fn wrap_lists(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
     if line.width() <= width { vec![line.clone()] } else { wrap(&break_lists(line), width, hanging) }
 }

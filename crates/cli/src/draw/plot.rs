@@ -1,28 +1,29 @@
-//! A plot with axes, as an SVG picture: dots, lines and intervals in a few series, which differ in shape as well as in colour.
+//! Plots with axes as SVG pictures: dots, lines and intervals in a few series, which differ in shape and colour.
 
 use std::fmt::Write as _;
 
 use super::number::{brief, decimal, whole};
 use super::svg::{Block, EDGE, FAINT, SUBTITLE, TEXT, TITLE, document, escaped};
 
-/// The width of the whole picture, in pixels.
+/// Width of the whole picture, in pixels.
 const WIDTH: f64 = 860.0;
-/// The size of what stands along the axes, in pixels: it is read on a small screen too.
+/// Font size of the text along the axes, in pixels; readable on a small screen, too.
 const SIZE: usize = 14;
-/// A letter of it is about so many pixels wide.
+/// Approximate width of a letter, in pixels.
 const LETTER: f64 = 8.0;
-/// A line of text, in pixels.
+/// Height of a line of text, in pixels.
 const LINE: f64 = 17.0;
-/// A row of a plot whose second axis is names, in pixels.
+/// Height of a row in pixels, if the vertical axis has names.
 const ROW: f64 = 26.0;
-/// Lines across the plot.
+/// Colour of grid lines.
 const GRID: &str = "#d8d8d8";
-/// Colours that readers with colour-blindness can distinguish (Okabe and Ito), dark enough for white paper and light enough for black.
+/// Colours that readers with colour-blindness can distinguish (Okabe and Ito), dark enough for white paper and light
+/// enough for black.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#b4649a", "#a87400", "#2f8fc9"];
-/// More series than colours are drawn in this one.
+/// Colour of all further series.
 const OTHERS: &str = "#8a8a8a";
 
-/// How values stand along an axis.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Equal steps are equal differences.
@@ -32,24 +33,24 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// An axis: its title with the unit, its scale, and what stands along it.
+/// Axis: its title with the unit, its scale and its marks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What is drawn along it, with its unit: "latency, ns".
+    /// Quantity along the axis with its unit: "latency, ns".
     pub title: String,
-    /// How values stand along it.
+    /// Scale of the values.
     pub scale: Scale,
-    /// Marks with their own words, instead of round numbers: names of rows, percentiles.
+    /// Marks with their own text instead of round numbers: names of rows, percentiles.
     pub names: Vec<(f64, String)>,
 }
 
 impl Axis {
-    /// An axis of round numbers.
+    /// Returns an axis of round numbers.
     pub fn of(title: impl Into<String>, scale: Scale) -> Self {
         Self { title: title.into(), scale, names: Vec::new() }
     }
 
-    /// The axis with names in place of numbers.
+    /// Replaces the numbers by names.
     #[must_use]
     pub fn named(self, names: Vec<(f64, String)>) -> Self {
         Self { names, ..self }
@@ -60,71 +61,70 @@ impl Axis {
     }
 }
 
-/// What is drawn.
+/// Element of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mark {
-    /// A value.
+    /// Value.
     Dot([f64; 2]),
-    /// A value that is off the scale, or that failed: a cross.
+    /// Value that is off the scale or that failed: a cross.
     Cross([f64; 2]),
-    /// Values in their order.
+    /// Values in order.
     Line(Vec<[f64; 2]>),
-    /// An interval along one axis; open where an end is not known.
+    /// Interval along one axis; open if an end is unknown.
     Interval {
-        /// Which axis: 0 from left to right, 1 from bottom to top.
+        /// Axis: 0 from left to right, 1 from bottom to top.
         along: usize,
-        /// Its place along the other.
+        /// Position along the other axis.
         at: f64,
-        /// Its ends.
+        /// Ends.
         ends: [Option<f64>; 2],
     },
 }
 
-/// Marks of one meaning.
+/// Marks with one meaning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// What they are, for the legend; empty where there is one kind only.
+    /// Name for the legend; empty if there is only one kind.
     pub name: String,
-    /// The marks.
     pub marks: Vec<Mark>,
 }
 
-/// A plot.
+/// Plot with two axes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plot {
-    /// What it shows.
+    /// Quantity that it shows.
     pub title: String,
-    /// Of what.
+    /// Subject.
     pub subtitle: String,
-    /// From left to right.
+    /// Horizontal axis.
     pub across: Axis,
-    /// From bottom to top.
+    /// Vertical axis.
     pub up: Axis,
-    /// What is drawn, the first below.
+    /// Series, the first one at the bottom.
     pub series: Vec<Series>,
-    /// Values along the first axis at which a line goes up, each with its meaning.
+    /// Values along the horizontal axis with a vertical line each, and the meaning of each.
     pub across_rules: Vec<(f64, String)>,
-    /// Values along the second axis at which a line goes across.
+    /// Values along the vertical axis with a horizontal line each, and the meaning of each.
     pub up_rules: Vec<(f64, String)>,
 }
 
-/// Where values are in the picture, in pixels.
+/// Position of the values in the picture, in pixels.
 struct Frame {
     left: f64,
     top: f64,
     width: f64,
     height: f64,
-    /// The least and the greatest position along each axis.
+    /// Least and greatest position along each axis.
     ends: [[f64; 2]; 2],
 }
 
 impl Plot {
-    /// Whether some value can be drawn.
+    /// Returns true if any value can be drawn.
     pub fn is_drawn(&self) -> bool {
         self.ends().is_some()
     }
 
-    /// The picture; nothing where no value can be drawn.
+    /// Returns the picture; `None` if no value can be drawn.
     pub fn svg(&self) -> Option<String> {
         let ends = self.ends()?;
         let text = (WIDTH as usize) - 2 * EDGE;
@@ -150,7 +150,7 @@ impl Plot {
         [&self.across, &self.up][which]
     }
 
-    /// The ends of both axes as positions: all that is drawn lies between them.
+    /// Returns the ends of both axes as positions; all elements lie between them.
     fn ends(&self) -> Option<[[f64; 2]; 2]> {
         let mut ends = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
         let mut take = |which: usize, value: f64| {
@@ -186,7 +186,7 @@ impl Plot {
         is_drawn.then_some(ends)
     }
 
-    /// What stands along an axis: names, or round numbers between its ends.
+    /// Returns the marks along an axis: names, or round numbers between its ends.
     fn marks_along(&self, which: usize, [low, high]: [f64; 2]) -> Vec<(f64, String)> {
         let axis = self.axis(which);
         if !axis.names.is_empty() {
@@ -298,7 +298,7 @@ impl Plot {
         }
     }
 
-    /// An interval with its ends; where one is not known, it goes on to the frame without one.
+    /// Draws an interval with its ends; an unknown end continues to the frame.
     fn interval(&self, frame: &Frame, along: usize, at: f64, ends: [Option<f64>; 2]) -> String {
         let place = |which: usize, value: f64| frame.place(which, self.axis(which).position(value));
         let at = place(1 - along, at);
@@ -316,7 +316,7 @@ impl Plot {
         path
     }
 
-    /// The legend below `top`, and where it ends.
+    /// Draws the legend below `top`; also returns its bottom.
     fn legend(&self, top: f64) -> (String, f64) {
         let named: Vec<(usize, &Series)> =
             self.series.iter().enumerate().filter(|(_, series)| !series.name.is_empty()).collect();
@@ -346,7 +346,7 @@ impl Plot {
 }
 
 impl Frame {
-    /// The place of a position along an axis.
+    /// Converts a position along an axis to pixels.
     fn place(&self, which: usize, position: f64) -> f64 {
         let [low, high] = self.ends[which];
         let share = (position - low) / (high - low);
@@ -358,7 +358,7 @@ fn colour(index: usize) -> &'static str {
     COLOURS.get(index).copied().unwrap_or(OTHERS)
 }
 
-/// A filled shape around a place; series differ in it without colour.
+/// Draws a filled shape around a point; series differ in it without colour.
 fn shape(index: usize, [x, y]: [f64; 2]) -> String {
     match index % 6 {
         0 => format!("M{:.1} {y:.1}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0", x - 3.5),
@@ -370,7 +370,7 @@ fn shape(index: usize, [x, y]: [f64; 2]) -> String {
     }
 }
 
-/// Five or so round numbers between two.
+/// Returns about five round numbers between two.
 fn round_steps(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
@@ -380,8 +380,8 @@ fn round_steps(low: f64, high: f64) -> Vec<f64> {
     (0..=20).map(|place| (first + f64::from(place)) * step).take_while(|value| *value <= high).collect()
 }
 
-/// Round numbers between two whose ratios are about equal: powers of ten, with 2 and 5 where there are few, or linear steps within less
-/// than a decade.
+/// Returns round numbers with about equal ratios: powers of ten, with 2 and 5 if these are few. Within less than a
+/// decade, they are linear steps.
 fn round_ratios(low: f64, high: f64) -> Vec<f64> {
     if high / low < 5.0 {
         return round_steps(low, high);
@@ -392,7 +392,7 @@ fn round_ratios(low: f64, high: f64) -> Vec<f64> {
     all.filter(|value| (low..=high).contains(value)).collect()
 }
 
-/// A number along an axis, with as many decimals as its neighbours need.
+/// Formats a number along an axis, with as many decimals as its neighbours need.
 fn number(value: f64, step: f64) -> String {
     match () {
         () if value != 0.0 && value.abs() >= 1e9 => format!("{}G", brief(value / 1e9)),

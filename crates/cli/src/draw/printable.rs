@@ -1,19 +1,20 @@
-//! The one door for text from outside: names, output and files of others become text that a terminal, a page and a person can
-//! take. A character that steers the terminal, or that is not seen, is written as its number; everything else stays.
+//! Sanitizer of text from outside: names, output and files of others become text that is safe on a terminal and a
+//! page. Control characters and invisible characters are written as their number; all others stay.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// A name takes at most so many columns; "…" stands for the rest. No thread, benchmark, device or placement has an ordinary name as
-/// long as that.
+/// Maximum columns of a name; "…" replaces the rest. Ordinary names of threads, benchmarks, devices and placements are
+/// shorter.
 pub const LONGEST_NAME: usize = 80;
-/// A line of a program's output takes at most so many columns.
+/// Maximum columns of a line of a program's output.
 pub const LONGEST_OUTPUT_LINE: usize = 400;
-/// A character may carry so many combining marks, as many as any living script uses; more of them cover other lines.
+/// Maximum number of combining marks on a character, as living scripts use; more of them cover other lines.
 const MOST_MARKS: usize = 4;
 
-/// Whether a character is not shown as itself: controls (C0, DEL, C1), format characters (general category Cf: bidi controls,
-/// joiners, tags), line and paragraph separators, whatever else Unicode 17 gives no glyph (Default_Ignorable_Code_Point, among them
-/// variation selectors and fillers), noncharacters, and planes without any character.
+/// Returns true if a character is not shown as itself. That includes controls (C0, DEL, C1), format characters
+/// (general category Cf: bidi controls, joiners, tags), and line and paragraph separators. It also includes what
+/// Unicode 17 gives no glyph (Default_Ignorable_Code_Point, among them variation selectors and fillers),
+/// noncharacters, and planes without characters.
 pub fn is_hidden(character: char) -> bool {
     character.is_control()
         || character as u32 & 0xfffe == 0xfffe
@@ -25,8 +26,8 @@ pub fn is_hidden(character: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{40000}'..='\u{effff}')
 }
 
-/// A text in which nothing is hidden: what is would be `\u{202e}`, for instance, and so would combining marks be that have no
-/// character to combine with, or too many. Applied to its own result it changes nothing.
+/// Escapes hidden characters, for instance as `\u{202e}`. Combining marks without a base character, or too many of
+/// them, are escaped as well. Idempotent.
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut room = 0;
@@ -47,26 +48,26 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// The same for a text of several lines.
+/// Applies [`printable`] to each line.
 pub fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// A name from outside, for a sentence or a cell: printable and of at most [`LONGEST_NAME`] columns.
+/// Sanitizes a name from outside: printable and at most [`LONGEST_NAME`] columns.
 pub fn named(name: &str) -> String {
     bounded(name, LONGEST_NAME)
 }
 
-/// The last lines of what a program wrote, each printable, its tabs as spaces, and of at most [`LONGEST_OUTPUT_LINE`] columns.
+/// Returns the last lines of a program's output: printable, tabs as spaces, at most [`LONGEST_OUTPUT_LINE`] columns.
 pub fn last_lines(output: &str, most: usize) -> Vec<String> {
     let lines: Vec<&str> = output.lines().collect();
     let last = &lines[lines.len().saturating_sub(most)..];
     last.iter().map(|line| bounded(&line.replace('\t', "    "), LONGEST_OUTPUT_LINE)).collect()
 }
 
-/// A printable text of at most so many columns; "…" says that it was cut.
+/// Returns printable text of at most this many columns, with "…" if it was cut.
 pub fn bounded(text: &str, columns: usize) -> String {
-    // What lies beyond cannot be shown: a character takes a column, or is one of few marks on another.
+    // Characters beyond this cannot be shown: each takes a column, or is one of few marks on another.
     let most = columns.saturating_mul(1 + MOST_MARKS).saturating_add(1);
     let end = text.char_indices().nth(most).map_or(text.len(), |(place, _)| place);
     let shown = printable(&text[..end]);
@@ -77,12 +78,12 @@ pub fn bounded(text: &str, columns: usize) -> String {
     format!("{head}{}", if columns > 0 { "…" } else { "" })
 }
 
-/// The terminal columns that a printable text takes (Unicode Standard Annex 11; marks take none, wide characters two).
+/// Returns the terminal columns of a printable text (Unicode Standard Annex 11; marks take none, wide characters two).
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A printable text in two, the first of which takes at most so many columns; a character and its marks stay together.
+/// Splits printable text so that the first part fits in this many columns; a character keeps its marks.
 pub fn split(text: &str, columns: usize) -> (&str, &str) {
     let mut taken = 0;
     for (place, character) in text.char_indices() {

@@ -1,8 +1,8 @@
-//! The shades of heat maps.
+//! Shades of heat maps.
 
 use super::text::HEAT_STEPS;
 
-/// Shades of the heat steps, cheapest first, for terminals without colour.
+/// Shades of the heat steps for terminals without colour, cheapest first.
 pub const SHADES: [char; HEAT_STEPS as usize] = ['·', '░', '▒', '▓', '█'];
 
 /// Costs that differ by less than this ratio get one shade: noise is not a pattern.

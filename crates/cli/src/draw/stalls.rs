@@ -1,4 +1,4 @@
-//! Who stalls the cpus: causes with their shares, the longest stalls from beginning to end, and what watching cost.
+//! Stalls of the cpus: causes with their shares, the longest stalls in detail, and the cost of watching.
 
 mod causes;
 mod longest;

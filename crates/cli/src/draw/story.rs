@@ -1,4 +1,5 @@
-//! A result in sentences, tables and figures, without a width: the terminal, pages, Markdown, and the notes in JSON and CSV are renderings of it.
+//! Results as sentences, tables and figures without a width. The terminal, pages, Markdown, and the notes in JSON and
+//! CSV are renderings of it.
 
 #[cfg(test)]
 pub mod forms;
@@ -13,32 +14,32 @@ use super::plot::Plot;
 use super::text::{Line, Screen, Tone};
 use super::wrap::wrap;
 
-/// A label that is wider than this stands alone where few columns are left beside it.
+/// Labels wider than this stand alone if few columns are left beside them.
 const DEEP: usize = 10;
-/// Columns that are few.
+/// Number of columns that counts as few.
 const FEW_COLUMNS: usize = 20;
 
-/// All that is said of one result, in the order of the terminal.
+/// All parts of one result, in the order of the terminal.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
-    /// Its blocks.
+    /// Blocks in order.
     pub blocks: Vec<StoryBlock>,
-    /// The command that makes the result again.
+    /// Command that makes the result again.
     pub command: String,
 }
 
 /// Purpose of a block: it decides where each form shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoryRole {
-    /// The machine and the run that the result is of, before the first number.
+    /// The machine and the run of the result, before the first number.
     Head,
     /// The command that was typed; a terminal leaves it out.
     Context,
     /// The answer, and the commands that apply it.
     Answer,
-    /// The evidence of the answer.
+    /// Evidence for the answer.
     Evidence,
-    /// Evidence that a terminal has no room for: left out there.
+    /// Evidence that does not fit on a terminal: left out there.
     Details,
     /// Caveats, gaps, checks, seeds.
     Notes,
@@ -49,7 +50,7 @@ pub enum StoryRole {
 pub struct StoryBlock {
     /// Its purpose.
     pub role: StoryRole,
-    /// Its heading in documents, where the terminal needs none.
+    /// Its heading in documents, if the terminal needs none.
     pub title: Option<&'static str>,
     /// Its parts.
     pub parts: Vec<StoryPart>,
@@ -65,16 +66,16 @@ pub enum StoryPart {
         /// The spaces.
         hanging: usize,
     },
-    /// An advice and the command to type, on one line if both fit.
+    /// Advice and the command to type, on one line if both fit.
     Step {
-        /// The advice.
+        /// Advice.
         advice: Line,
-        /// The command.
+        /// Command.
         command: Line,
     },
     /// A table.
     Table(Grid),
-    /// How to read a table; only in documents.
+    /// Help for reading a table; only in documents.
     Legend(Line),
     /// A figure; only in documents.
     Figure(StoryFigure),
@@ -82,7 +83,7 @@ pub enum StoryPart {
     Drawing(StoryDrawing),
 }
 
-/// A picture that says how it is read, and how it is made again.
+/// Picture with help for reading it.
 #[derive(Clone, Debug)]
 pub struct StoryFigure {
     /// Its name among the figures of its result, as a part of a file's name: "runs".
@@ -91,22 +92,22 @@ pub struct StoryFigure {
     pub title: String,
     /// How to read it.
     pub caption: String,
-    /// The picture.
+    /// Picture.
     pub picture: FigurePicture,
 }
 
-/// A picture before it is drawn.
+/// Picture before it is drawn.
 #[derive(Clone, Debug)]
 pub enum FigurePicture {
     /// A plot.
     Plot(Box<Plot>),
     /// A heat map with its texts.
     Heat(Box<HeatMap>, SvgText),
-    /// A drawn picture, as an SVG document of its own.
+    /// Drawn picture, as an SVG document of its own.
     Svg(String),
 }
 
-/// Draws a picture of characters at a width, in the colours that there are.
+/// Draws a picture of characters in the given width and colours.
 #[derive(Clone)]
 pub struct StoryDrawing(Rc<dyn Fn(usize, Depth) -> Vec<Line>>);
 
@@ -117,12 +118,12 @@ impl fmt::Debug for StoryDrawing {
 }
 
 impl Story {
-    /// A story of nothing yet, of a result that a command makes again.
+    /// Returns an empty story of a result that `command` makes again.
     pub fn new(command: impl Into<String>) -> Self {
         Self { blocks: Vec::new(), command: command.into() }
     }
 
-    /// Adds a block; nothing if it has no part.
+    /// Adds a block, unless it has no part.
     #[must_use]
     pub fn with(self, role: StoryRole, parts: Vec<StoryPart>) -> Self {
         self.with_block(StoryBlock { role, title: None, parts })
@@ -141,22 +142,22 @@ impl Story {
         self
     }
 
-    /// The parts of all blocks with one of these roles, in order.
+    /// Returns the parts of all blocks with one of these roles, in order.
     pub fn parts(&self, roles: &[StoryRole]) -> Vec<&StoryPart> {
         self.blocks.iter().filter(|block| roles.contains(&block.role)).flat_map(|block| &block.parts).collect()
     }
 
-    /// The blocks of evidence.
+    /// Returns the blocks of evidence.
     pub fn evidence(&self) -> impl Iterator<Item = &StoryBlock> {
         self.blocks.iter().filter(|block| matches!(block.role, StoryRole::Evidence | StoryRole::Details))
     }
 
-    /// Its figures.
+    /// Returns its figures.
     pub fn figures(&self) -> impl Iterator<Item = &StoryFigure> {
         self.blocks.iter().flat_map(StoryBlock::figures)
     }
 
-    /// The screen of a terminal.
+    /// Renders the screen of a terminal.
     pub fn screen(&self, width: usize, depth: Depth) -> Screen {
         let mut screen = Screen::new();
         let is_left_out = |block: &&StoryBlock| matches!(block.role, StoryRole::Context | StoryRole::Details);
@@ -166,28 +167,28 @@ impl Story {
         screen
     }
 
-    /// The screen of a terminal of so many columns without colours.
+    /// Renders the screen of a terminal of this width without colours.
     #[cfg(test)]
     pub fn at(&self, width: usize) -> Screen {
         self.screen(width, Depth::NoColour)
     }
 
-    /// The sentences of the answer.
+    /// Returns the sentences of the answer.
     pub fn sentences(&self) -> Vec<String> {
         self.said(&[StoryRole::Answer], |line| !line.is_heading() && !line.is_verbatim())
     }
 
-    /// The commands that apply the answer, or go on with the result.
+    /// Returns the commands that apply the answer or continue with the result.
     pub fn commands(&self) -> Vec<String> {
         self.said(&[StoryRole::Answer], Line::is_verbatim)
     }
 
-    /// The notes besides the answer: origin, caveats, gaps and checks.
+    /// Returns the notes beside the answer: origin, caveats, gaps and checks.
     pub fn notes(&self) -> Vec<String> {
         self.said(&[StoryRole::Head, StoryRole::Notes], |_| true)
     }
 
-    /// The sentences of blocks with one of these roles, without their places on the screen.
+    /// Returns the sentences of blocks with one of these roles, without indentation.
     fn said(&self, roles: &[StoryRole], is_wanted: impl Fn(&Line) -> bool) -> Vec<String> {
         let sentences = self.parts(roles).into_iter().filter_map(StoryPart::sentence).filter(is_wanted);
         sentences.map(|line| line.to_plain().trim_start().to_owned()).collect()
@@ -195,12 +196,12 @@ impl Story {
 }
 
 impl StoryPart {
-    /// A drawing by a function of the width and the colours.
+    /// Returns a drawing by a function of the width and the colours.
     pub fn drawing(draw: impl Fn(usize, Depth) -> Vec<Line> + 'static) -> Self {
         Self::Drawing(StoryDrawing(Rc::new(draw)))
     }
 
-    /// Its lines on a terminal.
+    /// Renders its lines on a terminal.
     pub fn lines(&self, width: usize, depth: Depth) -> Vec<Line> {
         match self {
             Self::Sentence { line, hanging } => {
@@ -221,7 +222,7 @@ impl StoryPart {
         }
     }
 
-    /// The text of a sentence or a step.
+    /// Returns the text of a sentence or a step.
     fn sentence(&self) -> Option<Line> {
         match self {
             Self::Sentence { line, .. } => Some(line.clone()).filter(|line| !line.to_plain().is_empty()),
@@ -238,14 +239,14 @@ impl From<Grid> for StoryPart {
 }
 
 impl StoryFigure {
-    /// The figure of a plot; `None` if nothing can be drawn.
+    /// Returns the figure of a plot; `None` if no value can be drawn.
     pub fn from_plot(name: &'static str, plot: Plot, caption: &str) -> Option<Self> {
         let (title, is_drawn) = (plot.title.clone(), plot.is_drawn());
         let picture = FigurePicture::Plot(Box::new(plot));
         is_drawn.then(|| Self { name, title, caption: caption.to_owned(), picture })
     }
 
-    /// The picture as an SVG document of its own.
+    /// Renders the picture as an SVG document of its own.
     pub fn svg(&self) -> String {
         match &self.picture {
             FigurePicture::Plot(plot) => plot.svg().unwrap_or_default(),
@@ -256,12 +257,12 @@ impl StoryFigure {
 }
 
 impl Line {
-    /// The line as a paragraph whose lines after the first begin with `hanging` spaces.
+    /// Makes a paragraph of the line; its lines after the first begin with `hanging` spaces.
     pub fn hanging(self, hanging: usize) -> StoryPart {
         StoryPart::Sentence { line: self, hanging }
     }
 
-    /// Whether it is a heading: strong as a whole, not indented, and no sentence.
+    /// Returns true if it is a heading: strong as a whole, not indented, and not a sentence.
     pub fn is_heading(&self) -> bool {
         let is_sentence = self.to_plain().ends_with('.');
         !self.is_empty()
@@ -269,7 +270,7 @@ impl Line {
             && self.spans().all(|(tone, text)| tone == Tone::Strong && !text.starts_with(' '))
     }
 
-    /// Whether it is a command or another program's output: indented, and in one tone.
+    /// Returns true if it is a command or another program's output: indented, and in one tone.
     pub fn is_verbatim(&self) -> bool {
         let mut tones = self.spans().filter(|(_, text)| !text.trim().is_empty()).map(|(tone, _)| tone);
         self.to_plain().starts_with("    ")
@@ -278,23 +279,24 @@ impl Line {
     }
 }
 
-/// Lines as paragraphs of one form.
+/// Makes a paragraph of each line.
 pub fn paragraphs(lines: Vec<Line>, hanging: usize) -> Vec<StoryPart> {
     lines.into_iter().map(|line| line.hanging(hanging)).collect()
 }
 
-/// Parts as lines of a terminal without colours of its own.
+/// Renders parts as lines of a terminal without colours.
 pub fn lines(parts: &[StoryPart], width: usize) -> Vec<Line> {
     parts.iter().flat_map(|part| part.lines(width, Depth::NoColour)).collect()
 }
 
 impl StoryBlock {
-    /// Its figures.
+    /// Returns its figures.
     pub fn figures(&self) -> impl Iterator<Item = &StoryFigure> {
         self.parts.iter().filter_map(|part| if let StoryPart::Figure(figure) = part { Some(figure) } else { None })
     }
 
-    /// Its heading in documents, and its texts and tables without that: its title, or the strong words that its first sentence begins with.
+    /// Returns its heading in documents, and its texts and tables without that. The heading is its title, or the
+    /// strong words that its first sentence begins with.
     pub fn headed(&self) -> (Option<String>, Vec<StoryPart>) {
         let is_text = |part: &&StoryPart| !matches!(part, StoryPart::Figure(_) | StoryPart::Drawing(_));
         let mut texts: Vec<StoryPart> = self.parts.iter().filter(is_text).cloned().collect();

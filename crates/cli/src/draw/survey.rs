@@ -1,4 +1,4 @@
-//! What begins and ends every screen of a survey: the machine, what to know before the first number, what was not measured, where it is kept.
+//! Head and foot of every screen of a survey: the machine, warnings, gaps, and storage.
 
 use corewise_machine::Gap;
 use corewise_model::Survey;
@@ -10,26 +10,26 @@ use super::story::StoryPart;
 use super::text::{Line, Tone};
 use super::wrap::glued;
 
-/// A share of the machine's time that others may use without a word.
+/// Share of the machine's time that other programs may use without a remark.
 const LITTLE: f64 = 0.05;
-/// A share that is said first.
+/// Share from which the remark comes first.
 const MUCH: f64 = 0.25;
 
-/// Where what was made is kept, as its screen says it.
+/// Storage of a result, as its screen reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// In the history, under this number.
+    /// Stored in the history under this number.
     Stored(i64),
-    /// Nowhere, as the user asked.
+    /// Not stored, as the user asked.
     No,
-    /// Nowhere, because the history failed; the reason was said elsewhere.
+    /// Not stored because the history failed; the reason was reported elsewhere.
     Failed,
-    /// It comes from the history: its number, and when it was made.
+    /// Read from the history: its number, and when it was made.
     Recalled(i64, String),
 }
 
 impl Kept {
-    /// Its number in the history.
+    /// Returns its number in the history.
     pub fn number(&self) -> Option<i64> {
         match self {
             Self::Stored(number) | Self::Recalled(number, _) => Some(*number),
@@ -37,7 +37,7 @@ impl Kept {
         }
     }
 
-    /// The sentence that says where a map is stored, if its reader does not know; `None` after a failure that was reported already.
+    /// Returns a sentence on where a map is stored, if that is news; `None` after a failure that was reported already.
     pub fn of_map(&self) -> Option<String> {
         match self {
             Self::Stored(number) => Some(format!("stored as map {number}")),
@@ -47,7 +47,7 @@ impl Kept {
     }
 }
 
-/// The beginning: where it comes from, what spoils its numbers, and the machine.
+/// Composes the head: origin, warnings about the numbers, and the machine.
 pub fn head(survey: &Survey, kept: &Kept) -> Vec<StoryPart> {
     let mut parts = Vec::new();
     if let Kept::Recalled(number, when) = kept {
@@ -70,13 +70,13 @@ fn partial_remark(survey: &Survey) -> Line {
     Line::new().with(Tone::Warn, text).plain("; partial results follow.")
 }
 
-/// Whatever differs on such a machine, its cpus do not.
+/// Warning for emulated machines: their differences between cpus mean nothing.
 pub fn emulated_remark() -> Line {
     let text = "EMULATED: every instruction of this machine is emulated";
     Line::new().with(Tone::Warn, text).plain("; the times below mean nothing.")
 }
 
-/// Others were so busy that they are in every number: that is to be known before the first number is read.
+/// Warning that other programs affected every number; shown before the first number.
 fn busy_remark(survey: &Survey) -> Option<Line> {
     let share = survey.provenance.others_busy.filter(|share| *share >= MUCH)?;
     let text = format!("BUSY: other programs used {} of the machine meanwhile", percent(share));
@@ -92,7 +92,7 @@ fn timing(survey: &Survey) -> String {
     format!("{} s, {}", decimal(provenance.elapsed_s, 0), count(provenance.rounds as usize, "round"))
 }
 
-/// What was not measured, what disturbed the survey, and where it is kept.
+/// Composes the foot: gaps, disturbances, and storage.
 pub fn foot(survey: &Survey, kept: &Kept) -> Vec<StoryPart> {
     let all: Vec<Gap> =
         [&survey.machine.gaps, &survey.gaps, &survey.links.gaps].into_iter().flatten().cloned().collect();

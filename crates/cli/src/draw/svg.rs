@@ -1,4 +1,4 @@
-//! What SVG pictures have in common. Each needs nothing else: no script, no fonts, no other files.
+//! Common parts of SVG pictures. Each is self-contained: no script, no fonts, no other files.
 
 use std::fmt::Write as _;
 
@@ -6,26 +6,26 @@ use super::printable::printable;
 use super::text::Line;
 use super::wrap::wrap;
 
-/// Empty pixels around everything.
+/// Margin in pixels.
 pub const EDGE: usize = 24;
-/// The size of labels, in pixels.
+/// Font size of labels, in pixels.
 pub const SIZE: usize = 11;
-/// The colour of text.
+/// Colour of text.
 pub const TEXT: &str = "#1a1a1a";
-/// The colour of what explains.
+/// Colour of explanations.
 pub const FAINT: &str = "#5a5a5a";
-/// A picture brings its own background, so that it is the same on light and dark pages.
+/// Background of pictures, so that they look the same on light and dark pages.
 pub const PAPER: [u8; 3] = [0xff; 3];
 
-/// How text looks: its size in pixels, its weight and its colour.
+/// Appearance of text: size in pixels, weight and colour.
 #[derive(Clone, Copy, Debug)]
 pub struct Font(usize, u16, &'static str);
 
-/// The font of a picture's title.
+/// Font of a picture's title.
 pub const TITLE: Font = Font(20, 600, TEXT);
-/// The font of what stands below the title.
+/// Font of the subtitle.
 pub const SUBTITLE: Font = Font(13, 400, FAINT);
-/// The font of what stands at the foot.
+/// Font of the text at the foot.
 pub const SOURCE: Font = Font(SIZE, 400, FAINT);
 
 /// Text that begins `top` pixels below the picture's edge.
@@ -37,20 +37,20 @@ pub struct Block {
 }
 
 impl Block {
-    /// A text, wrapped so that it is about `width` pixels wide.
+    /// Wraps a text to a width of about `width` pixels.
     pub fn new(top: usize, font: Font, text: &str, width: usize) -> Self {
-        // A letter is about six tenths as wide as high; bold ones are wider.
+        // A letter is about 0.6 times as wide as high; bold ones are wider.
         let columns = (width * 3 / 2 / font.0).max(20);
         let lines = wrap(&Line::new().plain(text), columns, 0).iter().map(Line::to_plain).collect();
         Self { top, font, lines }
     }
 
-    /// Where it ends, in pixels below the picture's edge.
+    /// Returns its bottom, in pixels below the picture's edge.
     pub fn bottom(&self) -> usize {
         self.top + self.lines.len() * self.font.0 * 7 / 5
     }
 
-    /// The text as SVG.
+    /// Renders the text as SVG.
     pub fn draw(&self) -> String {
         let Font(size, weight, fill) = self.font;
         let mut text = format!("<g font-size=\"{size}\" font-weight=\"{weight}\" fill=\"{fill}\">\n");
@@ -62,7 +62,7 @@ impl Block {
     }
 }
 
-/// The whole picture: its size in pixels, its name for those who do not see it, and what is drawn on its background.
+/// Renders the whole picture: its size in pixels, its name for screen readers, and `body` on its background.
 pub fn document(width: usize, height: usize, name: &str, body: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
@@ -73,12 +73,12 @@ pub fn document(width: usize, height: usize, name: &str, body: &str) -> String {
     )
 }
 
-/// A colour as SVG writes it.
+/// Formats a colour for SVG.
 pub fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Text as it may stand in XML 1.0, in an element or an attribute; what XML does not have is never [`printable`].
+/// Escapes text for an element or attribute of XML 1.0; characters that XML does not allow are never [`printable`].
 pub fn escaped(text: &str) -> String {
     let mut safe = String::new();
     for character in printable(text).chars() {

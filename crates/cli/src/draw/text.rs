@@ -1,4 +1,4 @@
-//! Styled lines and screens: what every view is made of.
+//! Styled lines and screens, which all views consist of.
 
 use std::fmt::Write as _;
 
@@ -7,39 +7,39 @@ use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 pub use super::printable::printable;
 use super::printable::{split, width as columns};
 
-/// A space at which no line is broken; it prints as a space.
+/// Space at which no line is broken; it prints as a space.
 pub const NO_BREAK: char = '\u{a0}';
 
-/// What a piece of text is to the reader. Colour never carries what the text does not also say.
+/// Importance of text for the reader. Colour never carries information that the text lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     /// Ordinary text.
     #[default]
     Plain,
-    /// A heading, or the thing that a line is about.
+    /// A heading, or the subject of a line.
     Strong,
-    /// What is common, or a remark.
+    /// Common values and remarks.
     Faint,
-    /// What matters and is worse than its peers.
+    /// Important, and worse than its peers.
     Warn,
-    /// What matters and is better than its peers.
+    /// Important, and better than its peers.
     Good,
-    /// A step of the heat scale, 0 for the cheapest, up to [`HEAT_STEPS`] - 1.
+    /// Step of the heat scale, from 0 for the cheapest to [`HEAT_STEPS`] - 1.
     Heat(u8),
-    /// A colour of a picture's own; the picture knows how many the terminal has.
+    /// Colours of a picture, which respects the terminal's colour depth.
     Paint {
-        /// Of the text.
+        /// Colour of the text.
         text: Option<Color>,
-        /// Behind the text.
+        /// Colour behind the text.
         behind: Option<Color>,
     },
 }
 
-/// How many steps the heat scale has.
+/// Number of steps of the heat scale.
 pub const HEAT_STEPS: u8 = 5;
 
-/// Background and foreground of each heat step in the 256-colour palette: dark violet to yellow, in rising lightness, so
-/// that the order is also seen without seeing hues.
+/// Background and foreground of each heat step in the 256-colour palette: dark violet to yellow. Lightness rises, so
+/// the order is also visible without hues.
 const HEAT: [(u8, u8); HEAT_STEPS as usize] = [(54, 255), (61, 255), (31, 255), (72, 16), (221, 16)];
 
 impl Tone {
@@ -61,19 +61,19 @@ impl Tone {
     }
 }
 
-/// A line of text with tones.
+/// Line of text with tones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     spans: Vec<(Tone, String)>,
 }
 
 impl Line {
-    /// The empty line.
+    /// Returns the empty line.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The line with more text at its end, made [`printable`].
+    /// Adds text at the end, made [`printable`].
     #[must_use]
     pub fn with(mut self, tone: Tone, text: impl AsRef<str>) -> Self {
         let text = printable(text.as_ref());
@@ -85,42 +85,42 @@ impl Line {
         self
     }
 
-    /// The line with plain text at its end.
+    /// Adds plain text at the end.
     #[must_use]
     pub fn plain(self, text: impl AsRef<str>) -> Self {
         self.with(Tone::Plain, text)
     }
 
-    /// The line with faint text at its end.
+    /// Adds faint text at the end.
     #[must_use]
     pub fn faint(self, text: impl AsRef<str>) -> Self {
         self.with(Tone::Faint, text)
     }
 
-    /// The line with strong text at its end.
+    /// Adds strong text at the end.
     #[must_use]
     pub fn strong(self, text: impl AsRef<str>) -> Self {
         self.with(Tone::Strong, text)
     }
 
-    /// The line with all of another at its end.
+    /// Adds another line at the end.
     #[must_use]
     pub fn then(self, other: Self) -> Self {
         other.spans.into_iter().fold(self, |line, (tone, text)| line.with(tone, text))
     }
 
-    /// The line after so many spaces.
+    /// Indents the line by this many spaces.
     #[must_use]
     pub fn indented(self, columns: usize) -> Self {
         Self::new().plain(" ".repeat(columns)).then(self)
     }
 
-    /// Its pieces of text, each with its tone.
+    /// Returns its pieces of text, each with its tone.
     pub fn spans(&self) -> impl Iterator<Item = (Tone, &str)> {
         self.spans.iter().map(|(tone, text)| (*tone, text.as_str()))
     }
 
-    /// The line with its text changed, tones kept.
+    /// Changes the text and keeps the tones.
     #[must_use]
     pub fn map_text(mut self, change: impl Fn(&str) -> String) -> Self {
         for (_, text) in &mut self.spans {
@@ -129,17 +129,17 @@ impl Line {
         self
     }
 
-    /// Its width in terminal columns.
+    /// Returns its width in terminal columns.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|(_, text)| columns(text)).sum()
     }
 
-    /// Whether there is no text in it.
+    /// Returns true if it has no text.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The line cut to a width; "…" says that it was cut.
+    /// Cuts the line to a width, with "…" if it was cut.
     #[must_use]
     pub fn cut(self, width: usize) -> Self {
         if self.width() <= width {
@@ -149,7 +149,7 @@ impl Line {
         if width > 0 { head.faint("…") } else { head }
     }
 
-    /// The words of the line with their tones, each with the number of spaces before it.
+    /// Returns the words with their tones, each with the number of spaces before it.
     pub fn words(&self) -> Vec<(usize, Self)> {
         let mut words = vec![(0, Self::new())];
         for (tone, text) in &self.spans {
@@ -168,17 +168,17 @@ impl Line {
         words
     }
 
-    /// The tone of its first text.
+    /// Returns the tone of its first text.
     pub fn first_tone(&self) -> Option<Tone> {
         self.spans.first().map(|(tone, _)| *tone)
     }
 
-    /// The tone of its last text.
+    /// Returns the tone of its last text.
     pub fn last_tone(&self) -> Option<Tone> {
         self.spans.last().map(|(tone, _)| *tone)
     }
 
-    /// Splits it so that the first part is no wider than that; a character and its marks stay together.
+    /// Splits it so that the first part fits in `width`; a character keeps its marks.
     pub fn split_at(self, width: usize) -> (Self, Self) {
         let (mut head, mut rest) = (Self::new(), Self::new());
         for (tone, text) in self.spans {
@@ -190,7 +190,7 @@ impl Line {
         (head, rest)
     }
 
-    /// Splits what is to stay together and is wider than a line between the last of its words that fit.
+    /// Splits unbreakable text wider than a line after the last of its words that fit.
     pub fn split_at_no_break(self, width: usize) -> Option<(Self, Self)> {
         let text: String = self.spans.iter().map(|(_, text)| text.as_str()).collect();
         let breaks = text.match_indices(NO_BREAK).map(|(place, _)| columns(&text[..place]));
@@ -199,7 +199,7 @@ impl Line {
         Some((head, rest.split_at(1).1))
     }
 
-    /// The text alone.
+    /// Returns the text alone.
     pub fn to_plain(&self) -> String {
         let text: String = self.spans.iter().map(|(_, text)| text.as_str()).collect();
         text.replace(NO_BREAK, " ").trim_end().to_owned()
@@ -217,14 +217,14 @@ impl Line {
     }
 }
 
-/// A whole screen.
+/// Lines of a whole screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
     lines: Vec<Line>,
 }
 
 impl Screen {
-    /// The empty screen.
+    /// Returns the empty screen.
     pub fn new() -> Self {
         Self::default()
     }
@@ -239,7 +239,7 @@ impl Screen {
         self.lines.extend(lines);
     }
 
-    /// Adds a block of lines after an empty one; adds nothing for an empty block.
+    /// Adds a block of lines after an empty line; an empty block adds nothing.
     pub fn block(&mut self, lines: Vec<Line>) {
         if !lines.is_empty() {
             if !self.lines.is_empty() {
@@ -249,7 +249,7 @@ impl Screen {
         }
     }
 
-    /// The screen with escape sequences for tones; the stream that prints it takes them out where there is no colour.
+    /// Renders the screen with escape sequences for tones; the output stream strips them if there is no colour.
     pub fn styled(&self) -> String {
         let mut out = String::new();
         for line in &self.lines {
@@ -259,13 +259,13 @@ impl Screen {
         out
     }
 
-    /// The text alone.
+    /// Returns the text alone.
     #[cfg(test)]
     pub fn plain(&self) -> String {
         self.lines.iter().map(|line| line.to_plain() + "\n").collect()
     }
 
-    /// The width of the widest line.
+    /// Returns the width of the widest line.
     #[cfg(test)]
     pub fn width(&self) -> usize {
         self.lines.iter().map(|line| columns(&line.to_plain())).max().unwrap_or(0)

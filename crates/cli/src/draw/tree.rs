@@ -1,35 +1,35 @@
-//! The containment tree of a machine: which object lies in which, by their cpus alone.
+//! Containment tree of a machine, by the cpus of its objects alone.
 
 use std::collections::HashMap;
 
 use corewise_machine::{CpuSet, Level, Machine};
 
-/// Objects with the same cpus, and what lies in them.
+/// Objects with the same cpus, and their children.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// The objects, outermost first, each as a level and its index in machine order.
+    /// Objects, outermost first, each as a level and its index in machine order.
     pub objects: Vec<(Level, usize)>,
     /// Their cpus.
     pub cpus: CpuSet,
-    /// The cores (by index) that lie in no smaller object, in machine order.
+    /// Indices of the cores that lie in no smaller object, in machine order.
     pub cores: Vec<usize>,
-    /// What lies in them, in order of the lowest cpu.
+    /// Smaller objects inside, ordered by lowest cpu.
     pub children: Vec<Branch>,
 }
 
 impl Branch {
-    /// The index of a level's object in this branch.
+    /// Returns the index of a level's object in this branch.
     pub fn index(&self, level: Level) -> Option<usize> {
         self.objects.iter().find(|(own, _)| *own == level).map(|(_, index)| *index)
     }
 
-    /// How many branches there are from here on.
+    /// Returns the number of branches in this subtree.
     pub fn size(&self) -> usize {
         1 + self.children.iter().map(Self::size).sum::<usize>()
     }
 }
 
-/// The tree of a machine. Objects that say nothing new are left out: dies that are the packages, and clusters that are
+/// Returns the tree of a machine. Redundant objects are left out: dies that are the packages, and clusters that are
 /// one core or a whole last-level cache.
 pub fn grow(machine: &Machine) -> Vec<Branch> {
     let mut flat = merged(machine);
@@ -49,7 +49,7 @@ pub fn grow(machine: &Machine) -> Vec<Branch> {
     nested(flat, &parents)
 }
 
-/// Objects with equal cpus as one branch each.
+/// Merges objects with equal cpus into one branch each.
 fn merged(machine: &Machine) -> Vec<Branch> {
     let mut places: HashMap<CpuSet, usize> = HashMap::new();
     let mut flat: Vec<Branch> = Vec::new();
@@ -85,8 +85,8 @@ fn says_nothing_new(machine: &Machine, level: Level, cpus: &CpuSet) -> bool {
     }
 }
 
-/// The smallest branch placed so far that holds all the cpus. Objects that overlap without one holding the other, which
-/// no sane machine has, meet in what holds both.
+/// Returns the smallest branch yet that holds all the cpus. Objects that overlap partially, as on no sane machine,
+/// become children of a branch that holds both.
 fn smallest_around(
     flat: &[Branch],
     parents: &[Option<usize>],
@@ -103,7 +103,7 @@ fn smallest_around(
     None
 }
 
-/// Parents come before their children in `flat`, so that taking from the end finds each branch complete.
+/// Nests the branches. Parents come before their children in `flat`, so each branch taken from the end is complete.
 fn nested(mut flat: Vec<Branch>, parents: &[Option<usize>]) -> Vec<Branch> {
     let mut roots = Vec::new();
     while let Some(mut branch) = flat.pop() {

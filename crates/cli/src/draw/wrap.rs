@@ -1,13 +1,12 @@
-//! Word wrap, and what must stay on one line.
+//! Word wrap, and text that must stay on one line.
 
 use super::text::{Line, NO_BREAK};
 
-/// A word takes at most so many columns; "…" stands for the rest, which nobody reads.
+/// Maximum columns of a word; "…" replaces the rest.
 const LONGEST_WORD: usize = 4000;
 
-/// Breaks a line at spaces so that it fits; lines after the first begin with `hanging` spaces. What is to stay together
-/// and is wider than the terminal is broken between its words, and a word where it must be. A line that fits is left as
-/// it is.
+/// Breaks a line at spaces so that it fits; lines after the first begin with `hanging` spaces. Unbreakable text wider
+/// than the terminal is broken between its words, and a word if necessary. A line that fits is left as it is.
 pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
     if line.is_empty() || line.width() <= width {
         return if line.is_empty() { Vec::new() } else { vec![line.clone()] };
@@ -40,7 +39,7 @@ pub fn wrap(line: &Line, width: usize, hanging: usize) -> Vec<Line> {
     lines
 }
 
-/// A sentence whose numbers stay on one line with their unit and their interval: "77 %", "2.9x [2.6, 3.1]".
+/// Glues numbers to their unit and their interval: "77 %", "2.9x [2.6, 3.1]".
 pub fn glued(sentence: &str) -> String {
     let words: Vec<&str> = sentence.split(' ').collect();
     let mut text = String::new();
@@ -61,7 +60,7 @@ pub fn glued(sentence: &str) -> String {
 
 const UNITS: [&str; 8] = ["%", "ns", "µs", "ms", "s", "GHz", "MB", "GB"];
 
-/// Text whose words stay on one line together.
+/// Glues all words of a text to one line.
 pub fn unbroken(text: &str) -> String {
     text.replace(' ', &NO_BREAK.to_string())
 }

@@ -1,4 +1,4 @@
-//! The arms of an experiment: the OS default, and the placements that are tried beside it.
+//! Arms of an experiment: the OS default, and the placements that are tried beside it.
 
 mod memory;
 mod roles;
@@ -20,12 +20,12 @@ use crate::placing::{PlacingError, reachable_here, refuse_named, resolve_here};
 pub use roles::refuse_memory_of_others;
 pub use threads::{ThreadCounts, ThreadPinning};
 
-/// The name of the baseline.
+/// Name of the baseline.
 const BASELINE: &str = "OS default";
-/// The reason of an arm that the caller asked for.
+/// Reason of an arm that the user named.
 const ASKED_FOR: &str = "named on the command line";
 
-/// Earlier measurements that candidates are planned with.
+/// Earlier measurements for planning candidates.
 pub trait ExperimentKnowledge: MachineKnowledge {
     /// Returns the cpu that takes most interrupts, or `None` if no survey found one.
     fn busiest_cpu(&self, machine: &Machine) -> Option<u32>;
@@ -34,16 +34,16 @@ pub trait ExperimentKnowledge: MachineKnowledge {
     fn link_map(&self, machine: &Machine) -> Option<LinkMap>;
 }
 
-/// A remark on the candidates.
+/// Remark on the candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CandidateNote {
     /// A placement was named twice, and is tried once.
     Repeated(String),
-    /// A placement comes to the same as an earlier one, and is not tried.
+    /// A placement is equivalent to an earlier one, and is not tried.
     Same {
-        /// Its name.
+        /// Name of the placement.
         name: String,
-        /// The earlier one.
+        /// Name of the earlier one.
         first: String,
         /// Whether its memory policy was compared as well.
         has_memory: bool,
@@ -65,10 +65,10 @@ impl fmt::Display for CandidateNote {
     }
 }
 
-/// The placements that an experiment is asked for.
+/// Placements that an experiment is asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CandidateRequest {
-    /// The placements beside the OS default; planned for the machine if empty.
+    /// Placements beside the OS default; planned for the machine if empty.
     pub choices: Vec<PlacementChoice>,
     /// Memory policies, each tried on the OS default and on every placement without its own.
     pub memory: Vec<MemoryPolicy>,
@@ -95,16 +95,16 @@ impl<'a> CandidatePlanner<'a> {
         Self { machine, knowledge, reachable: reachable_here(machine), notes: Vec::new() }
     }
 
-    /// Returns the remarks so far.
+    /// Returns the present remarks.
     pub fn take_notes(&mut self) -> Vec<CandidateNote> {
         std::mem::take(&mut self.notes)
     }
 
-    /// Returns the OS default and the requested placements, from the least to the most restrictive. `threads` is the number of threads
-    /// to plan for.
+    /// Returns the OS default and the requested placements, from the least to the most restrictive. Candidates are
+    /// planned for `threads` threads.
     ///
     /// # Errors
-    /// Why a placement cannot be had, or why there is nothing to compare.
+    /// The reason why a placement is not available, or why there is no comparison.
     pub fn arms(
         &mut self,
         request: &CandidateRequest,
@@ -214,7 +214,7 @@ impl<'a> CandidatePlanner<'a> {
         Ok(std::iter::once(baseline_arm()).chain(candidates).collect())
     }
 
-    /// Keeps the first of arms with the same cpus whose memory policies come to the same.
+    /// Removes arms with the same cpus and an equivalent memory policy; the first one stays.
     fn leave_out_repeated(&mut self, candidates: &mut Vec<Arm>) {
         let mut seen = vec![baseline_arm()];
         let mut notes = Vec::new();

@@ -1,4 +1,4 @@
-//! What the processor's packages use during a trial.
+//! Energy of the processor's packages during a trial.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -6,14 +6,14 @@ use std::thread::JoinHandle;
 use corewise_sys::Root;
 use corewise_sys::energy::Energy;
 
-/// Adds up what is used until it is read: a thread looks so often that no counter wraps unseen.
+/// Sums the energy until it is read. A thread reads the counters often enough that none wraps unseen.
 #[derive(Debug)]
 pub struct Meter {
     thread: Option<(Sender<()>, JoinHandle<Option<f64>>)>,
 }
 
 impl Meter {
-    /// Begins, with the counters of a machine; without a thread where this user may read none.
+    /// Begins with the counters of a machine; without a thread if this user may not read any.
     pub fn begin(root: Root) -> Self {
         let mut last = Energy::now(&root);
         let Some(longest) = last.longest() else { return Self { thread: None } };
@@ -34,7 +34,7 @@ impl Meter {
         Self { thread: thread.ok().map(|thread| (end, thread)) }
     }
 
-    /// The joules since it began; nothing where no counter was read, or where it was not looked at often enough.
+    /// Returns the joules since the beginning; `None` if no counter was read, or not often enough.
     pub fn end(self) -> Option<f64> {
         let (end, thread) = self.thread?;
         drop(end);

@@ -1,4 +1,4 @@
-//! Makes trials of running processes: a trial is a slot in which all of their threads stand on one placement.
+//! Trials of running processes: a trial is a slot in which all of their threads are on one placement.
 
 pub(super) mod crew;
 mod source;
@@ -24,24 +24,24 @@ use crew::{Crew, CrewError};
 use source::{PATIENCE, Reader};
 use stand::{Names, Stand};
 
-/// How often limits are looked at, and gauges at least.
+/// Interval of checking limits; gauges are read at least this often.
 const LOOK: Duration = Duration::from_millis(50);
-/// A slot in which too little was counted, or the source did not answer, is made so often at most.
+/// Maximum attempts at a slot in which too little was counted or the source did not answer.
 const MOST_ATTEMPTS: u32 = 3;
-/// Within this time a source that fails is asked once more.
+/// Time within which a source that fails is asked once more.
 const AT_ONCE: Duration = Duration::from_millis(100);
-/// Between two looks while the length of slots is found.
+/// Interval of readings while the length of slots is determined.
 const FINDING_STEP: Duration = Duration::from_millis(100);
-/// A slot is at least so many times as long as reading its metrics takes.
+/// Minimum length of a slot, in multiples of the time to read its metrics.
 const READING_SHARE: f64 = 20.0;
-/// So long it takes at least, and at most: where longer slots seem better, it goes on.
+/// Minimum and maximum time for determining the length; it is doubled as long as longer slots seem better.
 const FINDING: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(160));
-/// If there are too few values by then, reading goes on for this many times as long.
+/// Factor by which reading is extended if there are still too few values.
 const FINDING_LONGER: f64 = 2.5;
-/// A slot takes at most this share of the time for finding its length, however slow reading is: a session needs many.
+/// Maximum length of a slot as a share of this time, however slow reading is: a session needs many slots.
 const FINDING_SHARE: f64 = 0.25;
 
-/// Places running processes, and measures them slot by slot. Its journal gives everything back when it is dropped.
+/// Places running processes, and measures them slot by slot. Dropping it restores everything from its journal.
 pub struct LiveRunner<'a> {
     live: Live,
     metric: Metric,
@@ -51,18 +51,18 @@ pub struct LiveRunner<'a> {
     crew: Crew,
     names: Names,
     reader: Reader<'a>,
-    /// End of the budget, which ends a slot of several in a row.
+    /// End of the budget, which also ends a slot of several in a row.
     until: Option<Instant>,
     stop: &'a AtomicBool,
 }
 
-/// Why a slot has no value.
+/// Reason why a slot has no value.
 enum Lost {
     /// The session is over.
     Over(Ended),
     /// It counts as a failure of its placement.
     Failed(String),
-    /// Nothing, or too little, was counted, or read in time: the load may have paused, and the source may have been busy once.
+    /// Too little was counted, or reading took too long. The load may have paused, or the source was briefly busy.
     Empty(String),
     /// The user pauses the session.
     Paused,
@@ -71,7 +71,7 @@ enum Lost {
 impl From<SampleError> for Lost {
     fn from(error: SampleError) -> Self {
         match error {
-            // Of which placement the counts are that were lost nobody knows.
+            // The lost counts cannot be attributed to a placement.
             SampleError::Reset(_) | SampleError::Slow { .. } => Self::Over(Ended::Gone(error.to_string())),
             SampleError::TooFew { .. } => Self::Empty(error.to_string()),
             _ => Self::Failed(error.to_string()),
@@ -85,7 +85,7 @@ impl From<CrewError> for Lost {
     }
 }
 
-/// What was seen of all metrics since a slot began.
+/// Readings of all metrics since a slot began.
 struct Looks {
     metric: Vec<Seen>,
     guards: Vec<Vec<Seen>>,
@@ -93,10 +93,11 @@ struct Looks {
 }
 
 impl<'a> LiveRunner<'a> {
-    /// A runner for processes that are alive. Nothing is changed before the first trial.
+    /// Returns a runner for processes that are alive. It changes nothing before the first trial.
     ///
     /// # Errors
-    /// [`LabError::Meter`] where a metric cannot be looked for, [`LabError::NoWaitingTime`] where it is not counted here.
+    /// [`LabError::Meter`] if a metric cannot be searched for, [`LabError::NoWaitingTime`] if waiting time is not
+    /// counted here.
     pub fn new(
         workload: &Workload,
         arms: &[Arm],
@@ -134,11 +135,11 @@ impl<'a> LiveRunner<'a> {
         })
     }
 
-    /// Reads the metric while nothing is changed, for 20 s or longer, until it is known how long slots should be; `most` is the usual limit, which
-    /// is exceeded if there are too few values by then. `progress` hears how long it has been.
+    /// Determines the length of slots by reading the metric for 20 s or longer, without any change. `most` is the
+    /// usual limit, exceeded if there are too few values by then. `progress` receives the elapsed time.
     ///
     /// # Errors
-    /// Why the metric cannot be read, or never moves; or that it was told to stop.
+    /// The reason why the metric cannot be read or never changes; or a stop.
     pub fn find_slot(&mut self, most: Duration, progress: &mut dyn FnMut(Duration)) -> Result<SlotLength, Ended> {
         self.check()?;
         let (begun, mut seen, mut reading) = (Instant::now(), Vec::new(), Duration::ZERO);
@@ -148,7 +149,7 @@ impl<'a> LiveRunner<'a> {
             let next = FINDING_STEP * seen.len() as u32;
             self.wait(begun + next).map_err(Lost::into_ended)?;
             if signals::is_to_stop() {
-                // What was read before the pause says nothing of the time after it.
+                // Readings before the pause are not comparable with those after it.
                 signals::stop_now();
                 return self.find_slot(most, progress);
             }
@@ -176,14 +177,15 @@ impl<'a> LiveRunner<'a> {
         }
     }
 
-    /// Says how many values were read and are needed: "Read only 3 values of ops in 4 s; 8 are needed. Try --slot 3s."
+    /// Describes how many values were read and are needed: "Read only 3 values of ops in 4 s; 8 are needed. Try --slot
+    /// 3s."
     fn describe_too_few(&self, seen: &[Seen], elapsed_s: f64) -> String {
-        // A quantile of too few observations says how many it needs.
+        // For a quantile, the error says how many observations it needs.
         if let (Err(error), true) = (self.meter.value(seen), seen.len() > FEWEST_VALUES) {
             return error.to_string();
         }
         let values = count_values(&self.meter, &self.metric, seen);
-        // Twice as long as a value takes.
+        // Twice the time per value.
         let slot_s = (2.0 * elapsed_s / values.max(1) as f64).clamp(1.0, 60.0).ceil();
         let needed = if values < FEWEST_VALUES {
             format!("{FEWEST_VALUES} are needed")
@@ -197,10 +199,10 @@ impl<'a> LiveRunner<'a> {
         )
     }
 
-    /// Reads everything twice while nothing is changed.
+    /// Reads everything twice without any change.
     ///
     /// # Errors
-    /// Why a metric cannot be read, or that a limit is violated already.
+    /// The reason why a metric cannot be read, or that a limit is violated already.
     pub fn check(&mut self) -> Result<(), Ended> {
         let checked = (|| {
             let mut looks = self.looks();
@@ -216,7 +218,7 @@ impl<'a> LiveRunner<'a> {
     fn check_moves(&self, seen: &[Seen]) -> Result<(), Ended> {
         let name = self.meter.name();
         let value = match self.meter.value(seen) {
-            // More may come in a whole slot.
+            // A whole slot may yield more.
             Err(SampleError::TooFew { .. }) => return Ok(()),
             other => other.map_err(|error| Ended::Gone(error.to_string()))?,
         };
@@ -240,7 +242,7 @@ impl<'a> LiveRunner<'a> {
     fn look(&mut self, looks: &mut Looks) -> Result<f64, Lost> {
         let begun = Instant::now();
         let mut found = self.reader.look(self.crew.members());
-        // What is refused at once may have been a connection that was just closed.
+        // An immediate refusal may be a connection that was just closed.
         if found.is_err() && begun.elapsed() < AT_ONCE {
             found = self.reader.look(self.crew.members());
         }
@@ -265,7 +267,7 @@ impl<'a> LiveRunner<'a> {
         Ok(moment.at_s)
     }
 
-    /// Gives everything back, and asks again: where the source answers then, the placement is to blame, if it is not by chance.
+    /// Restores everything and asks again. If the source answers then, the placement may be the cause.
     fn no_answer(&mut self, why: String) -> Lost {
         self.crew.give_back();
         if let Err(error) = self.crew.check_alive() {
@@ -277,7 +279,7 @@ impl<'a> LiveRunner<'a> {
         }
     }
 
-    /// Waits, or less where the user pauses the session.
+    /// Waits until this time, or until the user pauses the session.
     fn wait(&self, until: Instant) -> Result<(), Lost> {
         loop {
             if self.stop.load(Ordering::SeqCst) {
@@ -299,7 +301,7 @@ impl<'a> LiveRunner<'a> {
         if signals::is_to_stop() { Err(Lost::Paused) } else { Ok(()) }
     }
 
-    /// A slot that no pause has interrupted; in a pause everything is given back.
+    /// Makes a slot without an interruption; during a pause, everything is restored.
     fn whole_slot(&mut self, stand: &Stand<'_>, length: Duration) -> Result<Ran, Lost> {
         loop {
             match self.slot(stand, length) {
@@ -319,7 +321,7 @@ impl<'a> LiveRunner<'a> {
         let mut looks = self.looks();
         let first = self.look(&mut looks)?;
         let begun = Instant::now();
-        // In the middle, too: what changes within a slot shows what the slot before has left behind.
+        // Also reads in the middle: a change within a slot shows an effect of the slot before.
         let often = !self.limits.is_empty() || self.meter.kind() == Kind::Gauge;
         let step = if often { LOOK.min(length / 2) } else { length / 2 };
         let (mut last, mut middle) = (first, 0);
@@ -346,7 +348,7 @@ impl<'a> LiveRunner<'a> {
                     let value = MeasuredQuantity { value, unit: meter.unit(recent) };
                     check_limit(limit, &value).map_err(Lost::Failed)?;
                 }
-                // What is not yet known violates nothing.
+                // An unknown value violates no limit.
                 Err(SampleError::TooFew { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -375,7 +377,7 @@ impl<'a> LiveRunner<'a> {
 }
 
 impl Lost {
-    /// Before the first slot there is no placement to blame.
+    /// Converts a failure before the first slot, when no placement can be the cause.
     fn into_ended(self) -> Ended {
         match self {
             Self::Over(ended) => ended,
@@ -386,7 +388,7 @@ impl Lost {
 }
 
 impl Runner for LiveRunner<'_> {
-    /// Several in a row are one slot that is so much longer.
+    /// Several in a row are one slot of their total length.
     fn run(&mut self, arm: &Arm, _: usize, request: TrialRequest) -> Result<Ran, Ended> {
         let repeats = request.repeats.max(1);
         let length = Duration::from_secs_f64(self.live.slot_s) * repeats;
@@ -430,7 +432,7 @@ impl Drop for LiveRunner<'_> {
     }
 }
 
-/// Why a value of a limit's metric ends a slot, if it does.
+/// Returns an error if a value of a limit's metric ends a slot.
 fn check_limit(limit: &Limit, value: &MeasuredQuantity) -> Result<(), String> {
     let (text, digits) = (&limit.text, if value.value.abs() >= 100.0 { 0 } else { 4 });
     let shown = || format!("{:.*}{}", digits, value.value, value.unit.suffix());

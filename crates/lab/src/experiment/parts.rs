@@ -1,7 +1,7 @@
 //! Runs a command as the load of services that are started for it, each part on a placement of its own.
 //!
-//! Usually every trial starts all services anew, on their cpus from the first instruction. Services that are kept started move from
-//! placement to placement instead, as running processes do, and the command is run beside them.
+//! Usually every trial starts all services anew, on their cpus from the first instruction. Services that are kept
+//! started move between placements instead, as running processes do, while the command runs.
 
 mod by_name;
 mod service;
@@ -28,7 +28,7 @@ pub struct PartsRunner<'a> {
     arms: Vec<Arm>,
     names: Names,
     load: ProcessRunner<'a>,
-    /// Those that run, in the order in which they were started.
+    /// Running services, in the order in which they were started.
     running: Vec<RunningService>,
     any_ended: Arc<AtomicBool>,
     /// Places services that are kept started.
@@ -39,11 +39,12 @@ pub struct PartsRunner<'a> {
 }
 
 impl<'a> PartsRunner<'a> {
-    /// A runner for an experiment with parts; nothing is started yet. Services that are kept started need the journal, through which they are
-    /// placed.
+    /// Returns a runner for an experiment with parts; it starts nothing yet. Services that are kept started are placed
+    /// through the journal.
     ///
     /// # Errors
-    /// [`LabError::NoParts`] where the experiment has none, [`LabError::Pattern`] where the name of a role of threads is no regular expression.
+    /// [`LabError::NoParts`] if the experiment has none, [`LabError::Pattern`] if the name of a role of threads is not
+    /// a regular expression.
     pub fn new(
         experiment: &Experiment,
         load: ProcessRunner<'a>,
@@ -69,7 +70,7 @@ impl<'a> PartsRunner<'a> {
     /// Starts all services once without any placement, waits until they are ready, and ends them.
     ///
     /// # Errors
-    /// Why they are not ready; also where the question whether one is ready is answered before it is started.
+    /// The reason why they are not ready. Also fails if a check for readiness succeeds before its service is started.
     pub fn check(&mut self) -> Result<(), Trouble> {
         for service in &self.parts.services {
             let Some(question) = &service.ready else { continue };
@@ -98,7 +99,7 @@ impl<'a> PartsRunner<'a> {
                 Trouble::Failed { why, output: String::new() }
             })?;
             self.running.push(started);
-            // What becomes of the last one is seen while it is waited for.
+            // The end of the last one is noticed while waiting for it.
             let before = self.running.len() - 1;
             self.running[..before].iter_mut().try_for_each(|running| match running.has_ended() {
                 true => Err(running.failed("before all were ready")),
@@ -117,13 +118,13 @@ impl<'a> PartsRunner<'a> {
         }
     }
 
-    /// What became of a service that has ended, if one has.
+    /// Returns the failure of a service that has ended, if any.
     fn ended(&mut self) -> Option<Trouble> {
         let ended = self.running.iter_mut().find(|running| running.has_ended())?;
         Some(ended.failed("while the command ran"))
     }
 
-    /// One trial with services of its own.
+    /// Makes one trial with services of its own.
     fn anew(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
         let ran = match self.start(arm) {
             Ok(()) => {
@@ -134,12 +135,12 @@ impl<'a> PartsRunner<'a> {
             }
             Err(trouble) => failed(trouble),
         };
-        // What it left behind would run beside the next.
+        // Leftover processes would run beside the next trial.
         self.end();
         ran
     }
 
-    /// The command beside services that run; where one of these has ended, that is what came of it.
+    /// Runs the command beside running services; if one of these ends, the trial has failed.
     fn loaded(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
         let ran = self.load.run(arm, number, request)?;
         match self.ended() {
@@ -148,7 +149,7 @@ impl<'a> PartsRunner<'a> {
         }
     }
 
-    /// One trial beside services that stay.
+    /// Makes one trial beside services that are kept started.
     fn beside_kept(&mut self, arm: &Arm, number: usize, request: TrialRequest) -> Result<Ran, Ended> {
         if self.running.is_empty() {
             self.begin_to_keep()?;
@@ -207,7 +208,7 @@ impl Drop for PartsRunner<'_> {
     }
 }
 
-/// A trial that could not be made.
+/// Converts the failure of a start to a failed trial, or an interruption to a stop.
 fn failed(trouble: Trouble) -> Result<Ran, Ended> {
     match trouble {
         Trouble::Interrupted => Err(Ended::Stopped),
@@ -215,7 +216,7 @@ fn failed(trouble: Trouble) -> Result<Ran, Ended> {
     }
 }
 
-/// Why, with the last line that was written.
+/// Appends the last line of output to a reason.
 fn with_output(why: String, output: &str) -> String {
     match output.lines().rfind(|line| !line.trim().is_empty()) {
         Some(last) => format!("{why} ({})", last.trim()),

@@ -28,16 +28,16 @@ use crate::probe::frequency::Estimator;
 use crate::script::{self, Trouble, last_lines};
 use metrics::{Found, LONGEST_LAST_SEARCH, LONGEST_SEARCH, MetricSearches};
 
-/// The environment has up to so many bytes more, at random: where the stack begins depends on its size, and speeds depend
-/// on that (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
+/// Maximum bytes of random padding in the environment. The stack's address depends on its size, and speeds depend on
+/// that (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", 2009).
 const MOST_PADDING_BYTES: usize = 4_096;
 const PADDING: &str = "COREWISE_PADDING";
-/// A random number for what varies the program between blocks, and for the program.
+/// Variable with a random number, for the program and for the script that varies it between blocks.
 const VARY: &str = "COREWISE_VARY";
-/// A trial during which corewise was stopped is made so often at most.
+/// Maximum attempts at a trial during which corewise was stopped.
 const MOST_ATTEMPTS: u32 = 3;
 
-/// The random numbers are below this, which fits into the integers of every language and of the shell.
+/// Upper bound of the random numbers; fits into the integers of every language and of the shell.
 const MOST_VARY: usize = 1 << 30;
 
 /// Starts the workload's command as a process for each run; other children of this process are left alone.
@@ -46,22 +46,22 @@ pub struct ProcessRunner<'a> {
     timeout: Option<Duration>,
     /// The search for the metric and for each guard; `None` for the wall time.
     searches: Vec<Option<LineSearch>>,
-    /// The cpus that this process may use: those of an arm without its own.
+    /// Cpus that this process may use, for arms without their own.
     all: CpuSet,
     seed: u64,
     clock: Option<Estimator>,
-    /// The random number of this block, where the workload is varied, and what went wrong with that.
+    /// Random number of this block if the workload is varied, and the result of varying it.
     varied: Option<(OsString, Result<(), Trouble>)>,
-    /// Ends a run early, which has failed then: what it needs is gone.
+    /// Flag that ends a run early as failed, because its services are gone.
     needs_ended: Option<Arc<AtomicBool>>,
     stop: &'a AtomicBool,
 }
 
 impl<'a> ProcessRunner<'a> {
-    /// A runner for a workload, on a machine of which all these cpus may be used.
+    /// Returns a runner for a workload on a machine where all these cpus may be used.
     ///
     /// # Errors
-    /// [`LabError::Pattern`] where a metric's regular expression is none.
+    /// [`LabError::Pattern`] if a metric's pattern is not a regular expression.
     pub fn new(workload: &Workload, all: CpuSet, seed: u64, stop: &'a AtomicBool) -> Result<Self, LabError> {
         let metrics = std::iter::once(&workload.metric).chain(&workload.guards);
         let searches: Result<Vec<_>, _> = metrics
@@ -84,19 +84,19 @@ impl<'a> ProcessRunner<'a> {
         })
     }
 
-    /// The runner, whose runs are ended and have failed once this is true.
+    /// Sets a flag that ends runs as failed once it is true.
     #[must_use]
     pub(super) fn ended_with(self, needs_ended: &Arc<AtomicBool>) -> Self {
         Self { needs_ended: Some(Arc::clone(needs_ended)), ..self }
     }
 
-    /// The runner, which estimates clock rates where the processor shows no cycle counters; takes about 50 ms.
+    /// Estimates clock rates if the processor has no cycle counters; takes about 50 ms.
     #[must_use]
     pub fn estimating_clock(self) -> Self {
         Self { clock: Some(Estimator::calibrated()), ..self }
     }
 
-    /// Starts the command once, and searches its output, or the file that it writes, for the metric and the guards.
+    /// Starts the command once, and searches its output or its metric file for the metric and the guards.
     fn once(
         &self,
         arm: &Arm,
@@ -127,7 +127,7 @@ impl<'a> ProcessRunner<'a> {
             let executed = execution.run(&mut |bytes| searches.add(bytes))?;
             return Ok((executed, searches.finish()));
         };
-        // What lies there afterwards was written in this run.
+        // Makes sure that the file is written in this run.
         input::remove(file).map_err(|error| io::Error::other(error.to_string()))?;
         let executed = execution.run(&mut |_| {})?;
         match Input::open(file, InputKind::MetricFile).and_then(Input::bytes) {
@@ -137,7 +137,7 @@ impl<'a> ProcessRunner<'a> {
         Ok((executed, searches.finish()))
     }
 
-    /// Why a number is not there that was looked for, if it is not.
+    /// Describes why a number was not found; `None` if it was.
     fn missing(&self, what: &str, found: &Found) -> Option<String> {
         let file = self.workload.metric_file.as_deref();
         match found {
@@ -154,12 +154,12 @@ impl<'a> ProcessRunner<'a> {
     }
 }
 
-/// What the kernel is asked for where an arm has a memory policy.
+/// Returns the kernel's form of an arm's memory policy.
 pub(super) fn policy(memory: &ArmMemory) -> Option<Policy> {
     Some(Policy::new(memory.mode()?, memory.nodes.iter().collect()))
 }
 
-/// The random numbers of a trial, or of a block.
+/// Returns the random numbers of a trial or of a block.
 fn drawn(seed: u64, number: u64) -> Random {
     Random::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
@@ -187,16 +187,17 @@ impl Runner for ProcessRunner<'_> {
     }
 }
 
-/// What became of making a trial.
+/// Result of an attempt at a trial.
 enum Attempt {
     /// It is over.
     Ended(Result<Box<Ran>, Ended>),
-    /// Corewise was stopped meanwhile: how long it took is not known, and it has to be made again.
+    /// Corewise was stopped meanwhile, so its duration is unknown and it must be repeated.
     Held,
 }
 
 impl ProcessRunner<'_> {
-    /// A trial that nobody slept through, or `may_fail` is false: it seemed to take longer then, never less.
+    /// Makes a trial. With `may_fail`, it is given up if corewise was stopped meanwhile; otherwise it may only seem
+    /// too long, never too short.
     fn attempt(&self, arm: &Arm, request: &TrialRequest, may_fail: bool) -> Attempt {
         let padding = drawn(self.seed, request.trial).below(MOST_PADDING_BYTES);
         let told = self.workload.environment_of(arm).into_iter();
@@ -241,7 +242,7 @@ impl ProcessRunner<'_> {
                 Err(ended) => return Some(Attempt::Ended(Err(ended))),
             }
             let once = self.once(arm, environment, request);
-            // Whoever ends corewise may end all that it started (a service manager, a batch system): that is no failure of the run.
+            // A service manager or batch system may end all processes at once: that is not a failure of the run.
             if self.stop.load(Ordering::SeqCst) {
                 return Some(Attempt::Ended(Err(Ended::Stopped)));
             }
@@ -261,7 +262,7 @@ impl ProcessRunner<'_> {
         None
     }
 
-    /// Adds what the kernel counted for the arm's cpus meanwhile. `own` is the cpu time of the trial: no other program's.
+    /// Adds the kernel's counts for the arm's cpus. `own` is the cpu time of the trial, as opposed to other programs.
     fn add_counts(&self, observed: &mut Observed, arm: &Arm, before: &KernelCounts, own: Duration) {
         let now = KernelCounts::now();
         let cpus = arm.cpus.as_ref().unwrap_or(&self.all);
@@ -275,7 +276,7 @@ impl ProcessRunner<'_> {
         observed.others_busy = now.busy_since(before, own);
     }
 
-    /// Why a run has no value, though it was started.
+    /// Returns the reason why a run that was started has no value.
     fn failure(&self, executed: &Executed, found: &[Found]) -> Option<String> {
         let seconds = self.timeout.unwrap_or_default().as_secs_f64();
         match executed.end {
@@ -296,7 +297,7 @@ impl ProcessRunner<'_> {
             }
         }
         match (&self.searches[0], &found[0]) {
-            // What it left to others may be most of its work, and nobody knows how long they would have taken.
+            // The processes it left behind may do most of its work, and their duration is unknown.
             (None, _) if executed.left_behind > 0 => {
                 Some("it left running processes behind, so its time is unknown".to_owned())
             }
@@ -329,12 +330,12 @@ impl OwnTime {
     }
 }
 
-/// Runs in a row, added up.
+/// Sum of runs in a row.
 struct Sum {
     observed: Observed,
     supervisors_s: f64,
     wall_s: f64,
-    /// The runs of the metric, and of each guard.
+    /// Runs of the metric, and of each guard.
     runs: Vec<Vec<QuotedQuantity>>,
     gigahertz: Vec<f64>,
     failure: Option<(String, String)>,
@@ -427,7 +428,7 @@ impl Sum {
     }
 }
 
-/// The wall time as a quantity, which is in no line.
+/// Returns the wall time as a quantity, which has no line of output.
 fn wall_time(executed: &Executed) -> QuotedQuantity {
     let quantity = MeasuredQuantity { value: executed.wall.as_secs_f64(), unit: QuantityUnit::seconds() };
     QuotedQuantity { quantity, line: String::new() }
@@ -437,7 +438,7 @@ fn mean_of_runs(runs: &[QuotedQuantity]) -> Option<f64> {
     mean(&runs.iter().map(|run| run.quantity.value).collect::<Vec<f64>>())
 }
 
-/// Why there is no process; what to do where the system has none to give.
+/// Describes why there is no process, and what to do if the system allows no more.
 fn not_started(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock => {

@@ -1,4 +1,4 @@
-//! A program that is not there: its runs are made up from a truth that is known, so that anyone can check the verdicts.
+//! Simulated programs: their runs are generated from a known truth, so that anyone can check the verdicts.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use serde::Deserialize;
 
 use super::{Ended, Ran, Runner, TrialRequest};
 
-/// What is true of a simulated program, and how its machine disturbs it.
+/// Truth about a simulated program, and the noise of its machine.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Simulation {
-    /// What its placements do.
+    /// Effects of its placements.
     #[serde(flatten)]
     pub effects: Effects,
-    /// What disturbs it.
+    /// Noise of its machine.
     pub noise: RunNoise,
 }
 
 impl Simulation {
-    /// The same with one of its candidates alone.
+    /// Returns the simulation with one of its candidates alone.
     pub fn alone(&self, candidate: usize) -> Self {
         let Effects { gains, failures, .. } = &self.effects;
         let gains = gains.get(candidate - 1).copied().into_iter().collect();
@@ -29,12 +29,12 @@ impl Simulation {
     }
 }
 
-/// Makes runs up, without any time passing.
+/// Generates runs, without any time passing.
 pub struct SimulatedRunner(Trials);
 
 impl SimulatedRunner {
-    /// A program before its first run. Its noise comes from a seed that is made of the experiment's, whose orders come from
-    /// the seed itself.
+    /// Returns a program before its first run. Its noise has the inverted seed of the experiment; the orders use the
+    /// seed itself.
     pub fn new(simulation: &Simulation, seed: u64) -> Self {
         Self(Trials::new(&simulation.effects, &simulation.noise, !seed))
     }
@@ -48,7 +48,7 @@ impl Runner for SimulatedRunner {
             || Outcome::Failed { why: format!("{} failed, as simulated", arm.name), output: String::new() },
             |values| Outcome::Value(values.iter().sum::<f64>() / values.len() as f64),
         );
-        // Whatever its metric is, a run takes about a second.
+        // A run takes about a second, whatever its metric is.
         let observed = Observed { wall_s: 1.0, ..Observed::default() };
         Ok(Ran { repeats, outcome, guards: Vec::new(), readings: Vec::new(), observed })
     }

@@ -1,4 +1,4 @@
-//! What an experiment tries: subjects side by side, each with its own runner.
+//! Subjects of experiments, side by side, each with its own runner.
 
 mod closure;
 mod command;
@@ -11,8 +11,8 @@ use corewise_model::experiment::Policy;
 use corewise_model::trial::{Arm, Experiment, Metric, Workload};
 
 use super::Runner;
-use super::builder::{ExperimentContext, PreparationEvent};
 use super::candidates::{CandidatePlanner, CandidateRequest};
+use super::context::{ExperimentContext, PreparationEvent};
 use super::error::ExperimentError;
 pub use closure::ClosureSubject;
 pub use command::CommandSubject;
@@ -59,7 +59,7 @@ pub trait ExperimentSubject {
         Ok(())
     }
 
-    /// Opens the runner of an experiment with this subject, also of one that was stored and goes on.
+    /// Opens the runner of an experiment with this subject, also of a stored experiment that goes on.
     ///
     /// # Errors
     /// Why it cannot be run.

@@ -1,4 +1,5 @@
-//! A map in the making: it begins with what may be visited at a time, then explores, repeats, and refines what is unsure.
+//! Making of a map: it checks whether pairs can be visited at the same time, explores, repeats, and refines uncertain
+//! pairs.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,27 +14,27 @@ use super::pairs::{Known, Turn};
 use super::{Ordered, Outcome, Plan, SURE, Talk, parallel};
 use crate::session::{Budget, Progress, Session, unix_ms};
 
-/// Two visits of each pair come before what is chosen next; where that takes more than this share of the budget, one.
+/// Share of the budget up to which each pair is visited twice before the next choice; otherwise once.
 const TWICE: f64 = 0.2;
-/// About so many visits of pairs are made in any case, on each pair no fewer and no more than these.
+/// Approximate minimum number of visits in all, and the range of visits of each pair.
 const VISITS_IN_ALL: usize = 2000;
 const VISITS: std::ops::RangeInclusive<usize> = 3..=12;
-/// Pairs that are held out are visited so often: else the noise of their own few visits counts as an error of predictions.
+/// Visits of held-out pairs. With fewer, their own noise would count as an error of predictions.
 const CHECKED: usize = 12;
-/// A map of few pairs goes on for this long, so that it does not show a moment…
+/// Minimum time for a map of few pairs, so that it does not show a moment…
 const AT_LEAST: Duration = Duration::from_secs(2);
-/// …but with no more visits of each than these.
+/// …and the maximum number of visits of each of its pairs.
 const VISITS_OF_FEW: usize = 200;
-/// The look at whether pairs may be visited at a time takes no more than this part of the budget.
+/// Divisor of the budget for checking whether pairs can be visited at the same time.
 const LOOK_SHARE: u32 = 8;
-/// Pairs that are still unsure are visited up to so many times.
+/// Maximum visits of pairs that are still uncertain.
 const MOST_VISITS: usize = 48;
-/// Pairs that were given up since their cpus were busy are tried so many times more, in this share of the budget at most: a cpu that is never
-/// free must not take all the time.
+/// Further attempts at pairs that were given up because their cpus were busy, and the divisor of the budget for these.
+/// A cpu that is never free must not take all the time.
 const TRIES_MORE: usize = 24;
 const BUSY_SHARE: u32 = 4;
 
-/// Makes a map. Ends early, with what there is and marked as partial, soon after `stop` becomes true.
+/// Makes a map. Soon after `stop` becomes true, it ends with a partial map.
 pub fn map(
     plan: &Plan,
     machine: Option<Machine>,
@@ -59,13 +60,13 @@ pub fn map(
     mapping.repeat();
     mapping.refine();
     mapping.take_up_again();
-    // A pair that was given up is a gap, and no fault of the time.
+    // A pair that was given up is a gap, and does not make the map partial.
     mapping.partial |= mapping.known.has_missed_some(mapping.known.len());
     mapping.go_on();
     mapping.finish(started_unix_ms)
 }
 
-/// A map in the making.
+/// Map in the making.
 struct Mapping<'a> {
     plan: &'a Plan,
     machine: Option<Machine>,
@@ -76,12 +77,12 @@ struct Mapping<'a> {
     parallel: Option<Parallel>,
     /// Whether it ended before its plan did.
     partial: bool,
-    /// The first so many pairs are those from which groups are concluded.
+    /// Number of pairs, from the first, that groups are concluded from.
     needed: usize,
 }
 
 impl Mapping<'_> {
-    /// Whether the time is over, or somebody ended it.
+    /// Returns true if the time is over or a stop was requested.
     fn is_over(&mut self) -> bool {
         self.partial |= self.session.budget.is_stopped();
         self.session.budget.is_over()
@@ -91,7 +92,7 @@ impl Mapping<'_> {
         self.parallel.as_ref().map_or(1, |parallel| parallel.at_a_time as usize)
     }
 
-    /// Measures what the explorer wishes for, until it has no wish left.
+    /// Measures the pairs that the explorer asks for, until it asks for no more.
     fn explore(&mut self) {
         loop {
             let costs: Matrix = self.known.matrix(0);
@@ -117,7 +118,7 @@ impl Mapping<'_> {
         }
     }
 
-    /// Visits all pairs as often as there is reason to.
+    /// Visits all pairs as often as needed.
     fn repeat(&mut self) {
         let wanted = (VISITS_IN_ALL / self.known.len().max(1)).clamp(*VISITS.start(), *VISITS.end());
         loop {
@@ -131,7 +132,7 @@ impl Mapping<'_> {
         }
     }
 
-    /// Visits the pairs that are not sure yet.
+    /// Visits the pairs that are still uncertain.
     fn refine(&mut self) {
         loop {
             let unsure: Vec<usize> = (0..self.known.len())
@@ -143,7 +144,7 @@ impl Mapping<'_> {
         }
     }
 
-    /// Uses time that is left for pairs that were given up since their cpus were busy: whoever used them may be gone by now.
+    /// Spends remaining time on pairs that were given up because their cpus were busy, since these may be free by now.
     fn take_up_again(&mut self) {
         let begun = self.session.budget.elapsed();
         for _ in 0..TRIES_MORE {
@@ -158,7 +159,7 @@ impl Mapping<'_> {
         }
     }
 
-    /// Uses the time that is left where predictions are still wrong: more pairs, each visited as often as there is reason to.
+    /// Spends remaining time on more pairs, as long as predictions are wrong.
     fn go_on(&mut self) {
         while !self.partial && !self.is_over() {
             let wishes = self.explorer.further(&self.known.matrix(0));
@@ -173,12 +174,12 @@ impl Mapping<'_> {
         }
     }
 
-    /// Visits some pairs once, in random order; false when nothing was visited.
+    /// Visits some pairs once, in random order; returns false if no visit had a result.
     fn sweep(&mut self, what: &str, pairs: &[usize]) -> bool {
         self.visit_all(what, pairs.iter().flat_map(|&pair| self.known.turns(pair)).collect())
     }
 
-    /// Makes visits in random order; false when nothing was visited.
+    /// Makes visits in random order; returns false if none had a result.
     fn visit_all(&mut self, what: &str, mut turns: Vec<Turn>) -> bool {
         self.session.random.shuffle(&mut turns);
         let mut any = false;
@@ -191,14 +192,14 @@ impl Mapping<'_> {
         any
     }
 
-    /// Makes visits at a time.
+    /// Makes visits at the same time, and accounts for simulated time.
     fn talked(&mut self, visits: &[Ordered]) -> Vec<Outcome> {
         let outcomes = self.talk.visit(visits);
         self.session.budget.makes_up(self.talk.made_up());
         outcomes
     }
 
-    /// Makes visits at a time, and takes what they give; false where none gave anything.
+    /// Makes visits at the same time, and records their results; returns false if there was none.
     fn visit(&mut self, turns: &[Turn]) -> bool {
         let visits: Vec<Ordered> = turns.iter().map(|turn| self.known.ordered(turn)).collect();
         let outcomes = self.talked(&visits);
@@ -218,7 +219,7 @@ impl Mapping<'_> {
         any
     }
 
-    /// Looks whether pairs may be visited at a time: some are, alone and with others in turn.
+    /// Checks whether pairs can be visited at the same time: visits some alone and together in turn.
     fn look_at_parallel(&mut self) {
         let structure = self.explorer.structure();
         let most = (structure.cores.len() / 2).min(self.talk.at_a_time());
@@ -234,7 +235,7 @@ impl Mapping<'_> {
             self.session.random.shuffle(&mut order);
             for place in order {
                 looks.alone(place, &self.talked(&[ordered(&pairs[place])]));
-                // Pairs that do not answer, or take long, are a matter for the map itself.
+                // Pairs that do not answer, or take long, are left to the map itself.
                 if looks.has_failed() || self.session.budget.elapsed() > self.plan.budget / LOOK_SHARE || self.is_over()
                 {
                     return;
@@ -260,7 +261,7 @@ impl Mapping<'_> {
         map.machine = self.machine;
         map.parallel = self.parallel;
         map.unfinished = unfinished;
-        // Half a search has found nothing.
+        // An incomplete search has no result.
         map.searched = if unfinished { Vec::new() } else { self.explorer.searched() };
         map
     }

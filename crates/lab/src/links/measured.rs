@@ -1,4 +1,4 @@
-//! This machine as a talker: each visit is two threads, pinned, on fresh memory.
+//! This machine as a talker: each visit is two pinned threads on fresh memory.
 
 use std::sync::atomic::AtomicBool;
 use std::thread::scope;
@@ -15,7 +15,7 @@ use super::{Ordered, Outcome, Talk, Visited};
 use crate::probe::links::{Home, LIMIT, Visit, Warmth, visit};
 use crate::session::clock_facts;
 
-/// Stolen time is looked at around each visit where reading it takes no longer than this; a visit takes about a millisecond.
+/// Maximum time of reading stolen time around each visit; a visit takes about a millisecond.
 const READING_AT_MOST: Duration = Duration::from_micros(200);
 
 /// The machine that this process runs on.
@@ -26,12 +26,12 @@ pub struct Measured<'a> {
     random: Random,
     stop: &'a AtomicBool,
     at_a_time: usize,
-    /// Whether stolen time is looked at: on a guest, where that is cheap.
+    /// Whether stolen time is read: on a guest, if that is cheap.
     looks_at_stolen: bool,
 }
 
 impl<'a> Measured<'a> {
-    /// The machine, with the seed of what its visits leave to chance (which lines of a page).
+    /// Returns the machine, with the seed of its visits' random choices (lines of a page).
     pub fn new(machine: &Machine, seed: u64, stop: &'a AtomicBool) -> Self {
         let reading = Instant::now();
         let is_read = StolenTime::now().is_some();

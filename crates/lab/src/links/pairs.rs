@@ -1,4 +1,4 @@
-//! What is known of each pair so far: its visits, how sure its cost is, and what went wrong.
+//! State of each pair: its visits, the certainty of its cost, and failures.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use corewise_model::stats::order::{deviation, median, range};
 
 use super::{Ordered, Plan, Visited};
 
-/// A pair that failed so often is not visited any more: each try takes two threads and up to a quarter of a second.
+/// Failures in a row after which a pair is given up: each attempt takes two threads and up to a quarter of a second.
 const TRIES: u32 = 3;
-/// The deviation of a median from its truth, against that of a mean, of normal values; twice that is a 95 % interval.
+/// Two standard errors of a median, relative to one of a mean, for normal values: a 95 % interval.
 const MEDIAN_INTERVAL: f64 = 2.0 * 1.2533;
-/// So many visits of a pair in which the host stole time are thrown away; after that they are taken, since it always does.
+/// Visits of a pair with stolen time that are discarded; further ones count, since the host always steals.
 const THROWN_AWAY: u32 = 6;
-/// Fewer visits tell nothing of how sure a cost is.
+/// Minimum number of visits for an interval.
 const VISITS_ENOUGH: usize = 4;
 
 /// One visit of one pair in one way.
@@ -37,15 +37,15 @@ struct Seen {
     back: Vec<f64>,
 }
 
-/// Failures in a row, with what the last of them was.
+/// Failures in a row, with the gap of the last.
 struct Failure {
     times: u32,
     gap: Gap,
-    /// Whether somebody else used a cpu.
+    /// Whether another program used a cpu.
     is_busy: bool,
 }
 
-/// All pairs that were chosen.
+/// All chosen pairs.
 pub(super) struct Known {
     kinds: Vec<What>,
     cpus: Vec<u32>,
@@ -54,11 +54,11 @@ pub(super) struct Known {
     pairs: Vec<Wish>,
     /// By pair and kind.
     seen: Vec<Vec<Seen>>,
-    /// How many visits of each pair were thrown away.
+    /// Number of discarded visits of each pair.
     thrown_away: BTreeMap<usize, u32>,
     /// By pair and kind.
     failed: BTreeMap<(usize, usize), Failure>,
-    /// Where memory did not lie on the node of the cpu that touched it first.
+    /// Other node that held the memory of a node, although a cpu of the latter touched it first.
     strangers: BTreeMap<u32, u32>,
     rates: BTreeMap<u32, Vec<f64>>,
     spoiled: Spoiled,
@@ -93,12 +93,12 @@ impl Known {
         self.seen.push(vec![Seen::default(); self.kinds.len()]);
     }
 
-    /// The pairs that were added last.
+    /// Returns the pairs that were added last.
     pub(super) fn last(&self, count: usize) -> Vec<usize> {
         (self.pairs.len() - count..self.pairs.len()).collect()
     }
 
-    /// What pairs cost in one of the ways to talk, held-out ones too.
+    /// Returns the costs of pairs in one way to talk, including held-out ones.
     pub(super) fn matrix(&self, kind: usize) -> Matrix {
         let mut matrix = Matrix::unknown(self.cpus.iter().copied());
         for (wish, seen) in self.pairs.iter().zip(&self.seen) {
@@ -108,17 +108,17 @@ impl Known {
         matrix
     }
 
-    /// Whether one of the first pairs that was not given up has never been visited.
+    /// Returns true if one of the first pairs has no visit and was not given up.
     pub(super) fn has_missed_some(&self, first: usize) -> bool {
         (0..first).any(|pair| self.visits(pair) == 0)
     }
 
-    /// Whether a pair only checks what is predicted for it.
+    /// Returns true if a pair only checks a prediction.
     pub(super) fn is_held_out(&self, pair: usize) -> bool {
         self.pairs[pair].held_out
     }
 
-    /// How often a pair was visited in its least visited way; one that is given up was visited often enough.
+    /// Returns the visits of a pair in its least visited way; `usize::MAX` if it was given up in all.
     pub(super) fn visits(&self, pair: usize) -> usize {
         let kinds = (0..self.kinds.len()).filter(|&kind| !self.is_given_up(pair, kind));
         let visits = |kind: usize| {
@@ -132,7 +132,8 @@ impl Known {
         kinds.map(visits).min().unwrap_or(usize::MAX)
     }
 
-    /// How far the 95 % interval of a pair's cost reaches, as a share of the cost: of the kind and side that is least sure.
+    /// Returns the reach of the 95 % interval of a pair's cost, as a share of the cost, for its least certain kind and
+    /// side.
     pub(super) fn uncertainty(&self, pair: usize) -> f64 {
         let kinds = (0..self.kinds.len()).filter(|&kind| !self.is_given_up(pair, kind));
         let sides = kinds.flat_map(|kind| {
@@ -146,13 +147,15 @@ impl Known {
         sides.map(|visits| reach(&visits)).fold(0.0, f64::max)
     }
 
-    /// Whether it matters who begins: the memory is on another node then, or one sends and the other receives.
+    /// Returns true if it matters which cpu begins: the memory is on another node then, or one sends and the other
+    /// receives.
     fn has_two_sides(&self, pair: usize, kind: usize) -> bool {
         let Wish { i, j, .. } = self.pairs[pair];
         self.node_of[i] != self.node_of[j] || !matches!(self.kinds[kind], What::Cas | What::Store | What::Wakeup)
     }
 
-    /// The visits of a pair's next round: one in each way to talk, from both sides where it matters, from either in turn elsewhere.
+    /// Returns the visits of a pair's next round: one in each way to talk. Both sides begin if that matters, otherwise
+    /// they alternate.
     pub(super) fn turns(&self, pair: usize) -> Vec<Turn> {
         let kinds = (0..self.kinds.len()).filter(|&kind| !self.is_given_up(pair, kind));
         let turns = kinds.flat_map(|kind| {
@@ -163,12 +166,12 @@ impl Known {
         turns.collect()
     }
 
-    /// Takes turns that have no core in common, at most so many.
+    /// Takes up to `at_a_time` turns without common cores.
     pub(super) fn disjoint(&self, turns: &mut Vec<Turn>, at_a_time: usize) -> Vec<Turn> {
         let mut busy = std::collections::BTreeSet::new();
         let mut taken = Vec::new();
         let mut place = turns.len();
-        // From the end, so that taking out one moves nothing but what comes behind it.
+        // From the end, so that removing one only moves those behind it.
         while place > 0 && taken.len() < at_a_time {
             place -= 1;
             let Wish { i, j, .. } = self.pairs[turns[place].pair];
@@ -197,13 +200,13 @@ impl Known {
                 return;
             }
         }
-        // Three failures in a row give a pair up, not three of a hundred.
+        // Only failures in a row give a pair up, not three of a hundred.
         self.failed.remove(&(turn.pair, turn.kind));
         let seen = &mut self.seen[turn.pair][turn.kind];
         if turn.back { &mut seen.back } else { &mut seen.there }.push(visited.cost_ns);
     }
 
-    /// Notes what a visit tells besides its cost.
+    /// Records the observations of a visit other than its cost.
     fn note(&mut self, turn: &Turn, visited: &Visited) {
         let Ordered { first, second, .. } = self.ordered(turn);
         for (cpu, rate) in [first, second].into_iter().zip(visited.gigahertz) {
@@ -232,15 +235,15 @@ impl Known {
         self.failed.insert((turn.pair, turn.kind), Failure { times: times + 1, gap, is_busy });
     }
 
-    /// A visit of each pair and kind that was given up since somebody else used a cpu, or whose every visit failed so. It remains given up
-    /// until one goes well.
+    /// Returns a visit of each pair and kind that was given up because another program used a cpu, or that had only
+    /// such failures. It remains given up until a visit succeeds.
     pub(super) fn given_up_as_busy(&self) -> Vec<Turn> {
         let given_up = self.failed.iter().filter(|(_, failure)| failure.is_busy);
         let given_up = given_up.filter(|((pair, kind), failure)| {
             let Seen { there, back } = &self.seen[*pair][*kind];
             failure.times >= TRIES || there.is_empty() && back.is_empty()
         });
-        // From either side in turn.
+        // The sides alternate.
         given_up.map(|(&(pair, kind), failure)| Turn { pair, kind, back: failure.times % 2 == 0 }).collect()
     }
 
@@ -287,7 +290,7 @@ impl Known {
         pairs.sort_by_key(|pair| (pair.a, pair.b));
         held_out.sort_by_key(|pair| (pair.a, pair.b));
         let failed = self.failed.iter().filter(|((_, of), _)| *of == kind);
-        // A pair that was given up is told, visited before or not.
+        // A pair that was given up is a gap, even if it was visited before.
         let gaps = failed.filter(|((pair, _), failure)| {
             let seen = &self.seen[*pair][kind];
             failure.times >= TRIES || seen.there.is_empty() && seen.back.is_empty()
@@ -297,7 +300,8 @@ impl Known {
     }
 }
 
-/// How far the 95 % interval of the median of visits reaches, as a share of the median; without end for fewer visits than four.
+/// Returns the reach of the 95 % interval of the visits' median, as a share of the median; infinite for fewer than
+/// four visits.
 pub fn reach(visits: &[f64]) -> f64 {
     if visits.len() < VISITS_ENOUGH {
         return f64::INFINITY;
@@ -305,13 +309,13 @@ pub fn reach(visits: &[f64]) -> f64 {
     MEDIAN_INTERVAL * deviation(visits) / (visits.len() as f64).sqrt() / median(visits)
 }
 
-/// The clock rates of a cpu's visits as one entry.
+/// Summarizes the clock rates of a cpu's visits.
 fn clock_of(cpu: u32, rates: &[f64]) -> CpuClock {
     let (lowest, highest) = range(rates);
     CpuClock { cpu, gigahertz: median(rates), lowest, highest }
 }
 
-/// The node of a cpu by the system's number, where the machine has nodes.
+/// Returns the node of a cpu by the system's number, if the machine has nodes.
 fn node_of(machine: &Machine, cpu: u32) -> Option<u32> {
     machine.index_of(Level::Node, cpu).map(|index| machine.nodes[index].number)
 }

@@ -1,4 +1,4 @@
-//! Whether pairs that have no core in common may be visited at a time: only if that costs them nothing.
+//! Check that pairs without common cores can be visited at the same time: only if that does not raise their costs.
 
 use corewise_machine::random::Random;
 use corewise_model::links::map::Parallel;
@@ -7,18 +7,18 @@ use corewise_model::stats::order::{median, median_interval, range};
 
 use super::Outcome;
 
-/// Fewer pairs at a time are not worth the look.
+/// Minimum number of pairs at the same time that is worth checking.
 pub(super) const WORTH_IT: usize = 4;
-/// More pairs at a time spare no time that would matter.
+/// Maximum number of pairs at the same time; more would hardly save time.
 pub(super) const AT_A_TIME: usize = 16;
 /// Visits of each pair, alone and with the others.
 pub(super) const ROUNDS: usize = 4;
-/// Together costs within this of alone.
+/// Maximum difference between costs together and alone.
 const ALIKE: f64 = 0.03;
-/// The confidence of the interval.
+/// Confidence of the interval.
 const CONFIDENCE: f64 = 0.95;
 
-/// Pairs of cpus without a core in common, at random.
+/// Returns random pairs of cpus without common cores.
 pub(super) fn disjoint_pairs(structure: &Structure, pairs: usize, random: &mut Random) -> Vec<(u32, u32)> {
     let mut cores: Vec<usize> = (0..structure.cores.len()).collect();
     random.shuffle(&mut cores);
@@ -43,7 +43,7 @@ impl Looks {
         self.has_failed |= outcomes.iter().any(|outcome| matches!(outcome, Outcome::Busy(_) | Outcome::Failed(_)));
     }
 
-    /// Whether a pair could not be visited.
+    /// Returns true if a pair could not be visited.
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed
     }
@@ -54,13 +54,14 @@ impl Looks {
         }
     }
 
-    /// All at a time where the whole interval says that it costs nothing, otherwise one by one; absent where too little was seen.
+    /// Allows all at the same time if the whole interval shows no effect, otherwise one by one; `None` if there are
+    /// too few pairs.
     pub(super) fn verdict(&self) -> Option<Parallel> {
         let ratios: Vec<f64> =
             self.alone.iter().zip(&self.together).map(|(alone, together)| median(together) / median(alone)).collect();
         let ratios: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite()).collect();
         let pairs = ratios.len() as u32;
-        // Fewer than six pairs have no 95 % interval; the range of all of them has to do.
+        // Fewer than six pairs have no 95 % interval; their range has to do.
         let interval = median_interval(&ratios, CONFIDENCE).unwrap_or_else(|| range(&ratios));
         let alike = interval.0 >= 1.0 - ALIKE && interval.1 <= 1.0 + ALIKE;
         (ratios.len() >= WORTH_IT).then(|| Parallel {

@@ -1,4 +1,4 @@
-//! A recorded matrix that stands for a machine: visits give its costs, with noise that was recorded too, and take the time that they would.
+//! Recorded matrices that simulate a machine: visits have its costs, recorded noise, and simulated durations.
 
 use std::time::Duration;
 
@@ -11,41 +11,42 @@ use corewise_model::stats::order::median;
 
 use super::{Ordered, Outcome, Talk, Visited};
 
-/// Samples that make a visit's median.
+/// Samples in a visit's median.
 const SAMPLES: usize = 10;
 
-/// How long a visit takes on the simulated machine.
+/// Duration of a visit on the simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeModel {
     /// Round trips of a visit, all samples of all lines.
     pub round_trips: f64,
-    /// What a visit takes besides.
+    /// Other time of a visit.
     pub besides: Duration,
 }
 
 impl Default for TimeModel {
-    /// As the probe visits: twelve lines of five samples of 100 round trips, and two threads.
+    /// Returns the duration of the probe's visits: twelve lines of five samples of 100 round trips, and two threads.
     fn default() -> Self {
         Self { round_trips: 6_000.0, besides: Duration::from_micros(400) }
     }
 }
 
-/// A machine that is a matrix.
+/// Machine that is a matrix.
 #[derive(Debug)]
 pub struct Simulated {
     matrix: Matrix,
-    /// Recorded samples of pairs, each against its own pair's median.
+    /// Recorded samples of pairs, relative to the median of the pair.
     noise: Vec<Vec<f64>>,
     random: Random,
     time: TimeModel,
     elapsed: Duration,
-    /// How much dearer a visit is for each other one at the same time.
+    /// Relative rise in cost for each other visit at the same time.
     contention: f64,
     file: String,
 }
 
 impl Simulated {
-    /// A machine with the costs of a matrix, and the noise of recorded samples: those of a pair in the order of time. No samples, no noise.
+    /// Returns a machine with the costs of a matrix and the noise of recorded samples, each pair's in order of time.
+    /// Without samples, there is no noise.
     pub fn new(file: impl Into<String>, matrix: Matrix, samples: &[Vec<f64>], seed: u64) -> Self {
         let relative = |pair: &Vec<f64>| {
             let middle = median(pair);
@@ -57,26 +58,26 @@ impl Simulated {
         Self { matrix, noise, random, time, elapsed: Duration::ZERO, contention: 0.0, file }
     }
 
-    /// The machine, on which visits take another time.
+    /// Sets the duration of visits.
     #[must_use]
     pub fn taking(mut self, time: TimeModel) -> Self {
         self.time = time;
         self
     }
 
-    /// The costs that it stands for.
+    /// Returns the true costs.
     pub fn truth(&self) -> &Matrix {
         &self.matrix
     }
 
-    /// The machine, on which visits at a time disturb each other: each makes the others dearer by this share.
+    /// Makes visits at the same time disturb each other: each raises the others' costs by this share.
     #[must_use]
     pub fn with_contention(mut self, share: f64) -> Self {
         self.contention = share;
         self
     }
 
-    /// The median of samples that follow each other in a random recorded pair.
+    /// Returns the median of consecutive samples of a random recorded pair.
     fn disturbance(&mut self) -> f64 {
         if self.noise.is_empty() {
             return 1.0;

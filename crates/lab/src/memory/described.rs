@@ -1,4 +1,4 @@
-//! A described machine as one that answers.
+//! Described machines as a source of answers.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use corewise_model::memory::plan::{Plan, Visit};
 
 use super::{Answers, Outcome};
 
-/// A buffer of any size can be had of it.
+/// Maximum size of a buffer; a described machine allows any.
 const MOST_BYTES: u64 = 1 << 40;
-/// What filling a buffer takes: about a nanosecond for four bytes.
+/// Speed of filling a buffer: about a nanosecond for four bytes.
 const FILLED_BYTES_A_S: f64 = 4e9;
 
-/// A machine that is only described.
+/// Machine that is only described.
 #[derive(Debug)]
 pub struct Simulated {
     name: String,
@@ -25,7 +25,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// The machine of a name.
+    /// Returns the machine of a name.
     pub const fn new(name: String, seed: u64) -> Self {
         Self { name, seed, preparing: Duration::ZERO, described: None }
     }

@@ -1,4 +1,4 @@
-//! This machine as one that answers: buffers on every node, threads on the cpus that are visited.
+//! This machine as a source of answers: buffers on every node, threads on the visited cpus.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,17 +20,17 @@ use crate::probe::links::Warmth;
 use crate::probe::memory::{Chain, Loaders, Loads, Streams, latency, on, stream};
 use crate::session::clock_facts;
 
-/// Elements of chains through memory are so far apart: processors fetch lines in pairs.
+/// Distance of elements in chains through memory: processors fetch lines in pairs.
 const APART_BYTES: usize = 128;
-/// Elements of working sets: every line of them counts.
+/// Distance of elements in working sets: every line counts.
 const LINE_BYTES: usize = 64;
-/// So many pages of a buffer are looked up.
+/// Number of pages of a buffer that are looked up.
 const PAGES_LOOKED_UP: usize = 1024;
-/// Memory is short when less than this part of what was free at the start is left…
+/// Divisor of the initial free memory below which memory is short…
 const LEAST_LEFT: u64 = 8;
-/// …or when more than this was swapped out since.
+/// …and swapped-out bytes since the start above which it is.
 const SWAPPED_BYTES: u64 = 16 << 20;
-/// Less than this share in huge pages is worth a word.
+/// Share in huge pages below which there is a gap.
 const HUGE_ENOUGH: f64 = 0.9;
 
 /// The machine that this process runs on.
@@ -43,16 +43,16 @@ pub struct Measured<'a> {
     visit: Duration,
     before: Option<Available>,
     nodes: BTreeMap<u32, Buffers>,
-    /// Why a node has no buffers.
+    /// Gap for each node without buffers.
     missing: BTreeMap<u32, Gap>,
-    /// The chain of working sets, and of which cpu it is.
+    /// Chain of working sets, and its cpu.
     working_set: Option<(u32, Chain)>,
     buffer_bytes: usize,
-    /// The nearest node of each cpu that has working sets; absent where nodes cannot be named.
+    /// Nearest node of each cpu with working sets; `None` if nodes cannot be chosen.
     nearest: BTreeMap<u32, Option<u32>>,
 }
 
-/// What a node has.
+/// Buffers of a node.
 #[derive(Debug)]
 struct Buffers {
     huge: Chain,
@@ -61,7 +61,7 @@ struct Buffers {
 }
 
 impl<'a> Measured<'a> {
-    /// The machine, with the seed of its chains.
+    /// Returns the machine, with the seed of its chains.
     pub fn new(seed: u64, stop: &'a AtomicBool) -> Self {
         Self {
             clock: Clock::calibrated(),
@@ -97,7 +97,7 @@ impl<'a> Measured<'a> {
         Ok(loads.map(|loads| Seen { value: loads.ns, gigahertz: loads.gigahertz, load_gb_s: 0.0 }))
     }
 
-    /// Does something with the buffers of a node.
+    /// Calls a function with the buffers of a node.
     fn with<R>(&mut self, node: u32, work: impl FnOnce(&Self, &mut Buffers) -> io::Result<R>) -> io::Result<R> {
         let mut buffers = self.nodes.remove(&node).ok_or_else(|| io::Error::other("it has no buffer"))?;
         let result = work(self, &mut buffers);
@@ -131,11 +131,12 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// How many bytes a buffer of a node may have: a quarter of what is free there, and of its part of all.
+    /// Returns the maximum size in bytes of a node's buffer: a quarter of its free memory, and of its part of all free
+    /// memory.
     fn most_of(&self, node: u32, nodes: usize) -> u64 {
         let Some(free) = &self.before else { return u64::MAX };
         let part = |bytes: u64| (bytes as f64 / SHARE_OF_MEMORY as f64 / BUFFERS) as u64;
-        // Of one node more can be had than is free: caches of files are dropped for it.
+        // With a single node, more is available than is free: file caches are dropped for it.
         let own = free.nodes.get(&node).filter(|_| nodes > 1).map_or(u64::MAX, |bytes| part(*bytes));
         own.min(part(free.all_bytes / nodes.max(1) as u64))
     }
@@ -223,7 +224,7 @@ impl Answers for Measured<'_> {
         Some(gap.cured_by(format!("{}, when more memory is free", suggested_command::memory().line())))
     }
 
-    /// Pages may have been moved meanwhile: by automatic balancing, or by somebody.
+    /// Pages may have been moved meanwhile, for instance by automatic balancing.
     fn finish(&mut self) -> Vec<Gap> {
         let can_name = self.nodes.len() > 1 || self.nearest.values().any(Option::is_some);
         self.nodes.iter().flat_map(|(node, buffers)| buffers.elsewhere(*node, can_name)).collect()
@@ -239,7 +240,7 @@ impl Answers for Measured<'_> {
 }
 
 impl Buffers {
-    /// The buffers of a node, filled by the calling thread. Absent where it was stopped.
+    /// Allocates the buffers of a node, filled by the calling thread; `None` if it was stopped.
     fn new(bytes: usize, node: Option<u32>, seed: u64, stop: &AtomicBool) -> io::Result<Option<Self>> {
         let mut huge = Chain::fresh(bytes, node, PageSize::Huge, APART_BYTES, seed)?;
         let mut small = Chain::fresh(bytes, node, PageSize::Small, APART_BYTES, !seed)?;
@@ -255,7 +256,7 @@ impl Buffers {
         Ok(is_whole.then_some(Self { huge, small, stream }))
     }
 
-    /// What is not as it should be with fresh buffers.
+    /// Returns the deficiencies of fresh buffers.
     fn gaps(&self, node: u32, can_name: bool) -> Vec<Gap> {
         let mut gaps = self.elsewhere(node, can_name);
         if let Some(share) = self.huge.huge_share().filter(|share| *share < HUGE_ENOUGH) {
@@ -265,7 +266,7 @@ impl Buffers {
         gaps
     }
 
-    /// Pages that are not where they should be.
+    /// Returns a gap if pages are on other nodes.
     fn elsewhere(&self, node: u32, can_name: bool) -> Vec<Gap> {
         if !can_name {
             return Vec::new();
@@ -287,7 +288,7 @@ impl Buffers {
     }
 }
 
-/// Why no more memory should be used, by what was free at the start and is now.
+/// Compares the memory at the start and now; returns the reason if it is short.
 fn short(before: &Available, now: &Available) -> Option<&'static str> {
     match () {
         () if now.swapped_bytes > before.swapped_bytes + SWAPPED_BYTES => Some("the machine began to swap"),
@@ -296,7 +297,7 @@ fn short(before: &Available, now: &Available) -> Option<&'static str> {
     }
 }
 
-/// What a visit would have measured.
+/// Describes the purpose of a visit.
 fn words(visit: &Visit) -> String {
     let whose = |cpus: &CpuSet| format!("cpu{} {cpus}", if cpus.len() == 1 { "" } else { "s" });
     match visit {

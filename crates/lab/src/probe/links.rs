@@ -4,6 +4,7 @@ mod attendance;
 mod bandwidth;
 mod cas;
 mod channel;
+mod ends;
 mod lines;
 mod meeting;
 mod oneway;
@@ -27,7 +28,7 @@ use corewise_sys::memory::{Memory, Word};
 
 pub use meeting::LIMIT;
 use meeting::Meeting;
-use samples::{Plan, Record};
+use samples::{Plan, Record, Side, Untimed, take};
 pub use visit::visit;
 pub use warmth::{Core, Warmth};
 
@@ -84,8 +85,8 @@ pub struct Missed {
 /// A way to communicate: what each side does. Hot loops are free functions without allocations, and without system calls other than the
 /// measured ones.
 trait Kind: Sync {
-    /// Shared memory or objects of the two sides.
-    type Place: Send + Sync;
+    /// Where the two talk.
+    type Place: TalkPlace;
 
     /// Returns the number of samples and their kind.
     fn plan(&self) -> Plan;
@@ -93,18 +94,51 @@ trait Kind: Sync {
     /// Allocates the place; called on the first cpu.
     fn allocate(&self, home: Home) -> io::Result<Self::Place>;
 
-    /// Returns the node of the place.
-    fn home(&self, place: &Self::Place) -> Option<u32>;
+    /// The side of the first cpu, or `None` if it was taken from the place before.
+    fn first_side<'a, T: Ticks>(
+        &'a self,
+        place: &'a Self::Place,
+        ticks: T,
+        meeting: &'a Meeting<'a>,
+    ) -> Option<impl Side>;
 
-    /// Runs the side of the first cpu.
-    fn first<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record);
+    /// The side of the second cpu, likewise.
+    fn second_side<'a, T: Ticks>(
+        &'a self,
+        place: &'a Self::Place,
+        ticks: T,
+        meeting: &'a Meeting<'a>,
+    ) -> Option<impl Side>;
 
-    /// Runs the side of the second cpu.
-    fn second<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record);
+    /// Takes the samples of the first cpu's side, with their times.
+    fn first<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record) {
+        if let Some(mut side) = self.first_side(place, ticks, meeting) {
+            take(ticks, &self.plan(), &mut side, record);
+        }
+    }
+
+    /// Takes those of the second cpu's side, untimed.
+    fn second<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record) {
+        if let Some(mut side) = self.second_side(place, ticks, meeting) {
+            take(Untimed, &self.plan(), &mut side, record);
+        }
+    }
 
     /// Selects the side with the samples, or returns why they cannot be trusted.
     fn believed<'r>(&self, records: &'r [Record; 2]) -> Result<&'r [f64], String> {
         Ok(&records[0].values)
+    }
+}
+
+/// Where two threads talk.
+trait TalkPlace: Send + Sync {
+    /// The node that it is on.
+    fn home(&self) -> Option<u32>;
+}
+
+impl<W: Word> TalkPlace for Memory<W> {
+    fn home(&self) -> Option<u32> {
+        Self::home(self)
     }
 }
 

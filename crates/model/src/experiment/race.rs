@@ -160,7 +160,7 @@ impl Race {
     fn test(&mut self, block: &Block) {
         let (question, usual) = (self.policy.question(), self.baseline.usual());
         for arm in self.alive().collect::<Vec<usize>>() {
-            if let Some(outcome) = block.outcome(arm, self.blocks, usual) {
+            if let Some(outcome) = block.outcome(arm, usual) {
                 self.outliers += u32::from(self.arms[arm - 1].add(&question, outcome, self.blocks));
             }
         }

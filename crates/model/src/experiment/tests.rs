@@ -1,5 +1,6 @@
 //! Tests of the race and its evidence on blocks made by hand.
 
+use corewise_machine::random::Random;
 use proptest::prelude::*;
 
 use super::effect::{effect, hodges_lehmann};

@@ -75,7 +75,6 @@ pub struct CostClass {
     /// Number of measured pairs.
     pub pairs: u64,
     /// Number of predicted pairs.
-    #[serde(default)]
     pub predicted: u64,
     /// The median, in nanoseconds. For other pairs with ways that differ more than twice, each way counts half.
     pub median_ns: f64,

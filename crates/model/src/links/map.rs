@@ -38,7 +38,6 @@ pub struct LinkMap {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clocks: Vec<CpuClock>,
     /// Discarded samples.
-    #[serde(default)]
     pub spoiled: Spoiled,
     /// Whether disjoint pairs were measured at the same time, and the result of the test for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]

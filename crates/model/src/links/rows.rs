@@ -16,22 +16,14 @@ use super::map::{MOST_BYTES, Series};
 pub(super) struct Row {
     /// The lower cpu of all these pairs.
     a: u32,
-    /// The higher cpus, one for each pair. A number, as written by older versions of corewise, is one pair; its visits
-    /// are the whole list.
-    b: Others,
+    /// The higher cpus, one for each pair.
+    b: CpuSet,
     /// For each pair the visits begun by `a`, in order of time, in nanoseconds: a number, or a list unless there is
     /// exactly one.
     visits_ns: Vec<Listed>,
     /// The same for the visits begun by the other cpu; absent if the whole row has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     back_ns: Vec<Listed>,
-}
-
-#[derive(Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum Others {
-    Several(CpuSet),
-    One(u32),
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -61,7 +53,7 @@ impl Row {
         let back_ns = pairs.iter().filter(|_| has_back).map(|pair| Listed::of(pair.back_ns()));
         Self {
             a: pairs[0].a,
-            b: Others::Several(pairs.iter().map(|pair| pair.b).collect()),
+            b: pairs.iter().map(|pair| pair.b).collect(),
             visits_ns: pairs.iter().map(|pair| Listed::of(pair.visits_ns())).collect(),
             back_ns: back_ns.collect(),
         }
@@ -69,16 +61,7 @@ impl Row {
 
     /// Adds the pairs to others; the error describes an invalid row.
     fn unfold(self, pairs: &mut Vec<Pair>) -> Result<(), &'static str> {
-        let Self { a, b, visits_ns, back_ns } = self;
-        let others = match b {
-            Others::Several(others) => others,
-            Others::One(b) => {
-                let [there, back] =
-                    [visits_ns, back_ns].map(|side| side.into_iter().flat_map(Listed::visits).collect());
-                pairs.push(Pair::of_both(a, b, there, back));
-                return Ok(());
-            }
-        };
+        let Self { a, b: others, visits_ns, back_ns } = self;
         let count = others.len();
         if visits_ns.len() != count || !matches!(back_ns.len(), 0) && back_ns.len() != count {
             return Err("a row of pairs needs visits for each of its cpus");
@@ -95,7 +78,7 @@ pub(super) fn serialize<S: Serializer>(pairs: &[Pair], serializer: S) -> Result<
     serializer.collect_seq(pairs.chunk_by(|one, next| one.a == next.a && one.b < next.b).map(Row::of))
 }
 
-/// Reads pairs, in rows or one by one; refuses more than a map can have.
+/// Reads pairs in rows; refuses more than a map can have.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Pair>, D::Error> {
     deserializer.deserialize_seq(Weighed { unfold: Row::unfold, bytes })
 }
@@ -166,15 +149,6 @@ mod tests {
         let text = serde_json::to_string(&links(pairs.clone())).unwrap();
         insta::assert_snapshot!(text, @r#"{"pairs":[{"a":0,"b":"1,2,7","visits_ns":[20.5,[30.0,31.0],[]],"back_ns":[[],32.0,40.0]},{"a":1,"b":"2","visits_ns":[50.0]},{"a":0,"b":"3","visits_ns":[60.0]}],"possible_pairs":10,"gaps":[]}"#);
         assert_eq!(serde_json::from_str::<Links>(&text).unwrap().pairs, pairs);
-    }
-
-    #[test]
-    fn pairs_that_were_stored_one_by_one_are_read() {
-        let text = r#"{"pairs":[{"a":0,"b":2,"visits_ns":[80.5,81.25],"back_ns":[79.0]},{"a":1,"b":2,"visits_ns":[5]}],
-            "possible_pairs":3,"gaps":[]}"#;
-        let read = serde_json::from_str::<Links>(text).unwrap().pairs;
-        assert_eq!(read[0], Pair::of_both(0, 2, vec![80.5, 81.25], vec![79.0]));
-        assert_eq!(read[1], Pair::new(1, 2, vec![5.0]));
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Design {
             Question::Placements(race) => {
                 let is_whole = race.is_whole(&block);
                 if is_whole {
-                    self.guards.add(trials, self.blocks);
+                    self.guards.add(trials);
                 }
                 if let Some(slots) = &mut self.slots {
                     let half = |trial: &Trial, half: usize| self.metric.judged(trial.observed.halves?[half]);

@@ -41,13 +41,13 @@ impl Guards {
         Self { policy: policy.clone(), guards: metrics.iter().map(guard).collect() }
     }
 
-    /// Takes the trials of a whole block into account, by the block's number.
-    pub(super) fn add(&mut self, trials: &[&Trial], number: u32) {
+    /// Takes the trials of a whole block into account.
+    pub(super) fn add(&mut self, trials: &[&Trial]) {
         for (place, guard) in self.guards.iter_mut().enumerate() {
             let metric = &guard.metric;
             let block = block_of(trials, |trial| metric.judged(trial.guards.get(place).copied().flatten()?));
             for (index, candidate) in guard.candidates.iter_mut().enumerate() {
-                if let Some(outcome) = block.outcome(index + 1, number, None) {
+                if let Some(outcome) = block.outcome(index + 1, None) {
                     candidate.by_margin.add(&outcome);
                     candidate.outcomes.push(outcome);
                 }

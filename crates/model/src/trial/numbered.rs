@@ -9,7 +9,6 @@ pub(super) struct Numbered {
     /// Its block, from 1; 0 for a warm-up.
     block: u32,
     /// True if it was made before the session's first block: then it does not count.
-    #[serde(default)]
     warm_up: bool,
 }
 

@@ -20,7 +20,6 @@ pub struct Parts {
     pub services: Vec<Service>,
     /// True if they are started once a session, and move from placement to placement; otherwise they are restarted for
     /// every trial.
-    #[serde(default)]
     pub keep_started: bool,
     /// Time limit for a service to be ready, in seconds.
     pub ready_within_s: f64,

@@ -280,31 +280,30 @@ fn coarse_numbers_prove_no_equality_of_threads() {
     }
 }
 
-/// Experiments without numbers of threads are races between placements, as they were stored before there were any.
+/// Experiments without numbers of threads are races between placements.
 #[test]
-fn old_experiments_are_read_as_they_were() {
-    let old = of_threads(vec![arm(None, None), arm(None, Some(1))]);
-    let text = serde_json::to_string(&old).unwrap();
+fn experiments_come_back_with_and_without_numbers_of_threads() {
+    let placements = of_threads(vec![arm(None, None), arm(None, Some(1))]);
+    let text = serde_json::to_string(&placements).unwrap();
     assert!(!text.contains("\"threads"), "{text}");
     let read: Experiment = serde_json::from_str(&text).unwrap();
-    assert_eq!(read, old);
+    assert_eq!(read, placements);
     assert!(read.cells().is_none() && threads(&read, &[]).is_none() && Design::of(&read, &[]).threads().is_none());
-    let new = of_threads(vec![arm(Some(2), None), arm(Some(1), None), arm(Some(1), Some(1))]);
-    assert!(Design::of(&new, &[]).threads().is_some());
-    assert_eq!(serde_json::from_str::<Experiment>(&serde_json::to_string(&new).unwrap()).unwrap(), new);
+    let counts = of_threads(vec![arm(Some(2), None), arm(Some(1), None), arm(Some(1), Some(1))]);
+    assert!(Design::of(&counts, &[]).threads().is_some());
+    assert_eq!(serde_json::from_str::<Experiment>(&serde_json::to_string(&counts).unwrap()).unwrap(), counts);
 }
 
-/// Runs that were stored before clock rates were estimated are read as counted, and written as they were.
 #[test]
-fn old_runs_are_read_as_they_were() {
-    let old = Observed { wall_s: 2.0, gigahertz: Some(3.9), ..Observed::default() };
-    let text = serde_json::to_string(&old).unwrap();
+fn clock_rates_say_that_they_are_estimates_only_where_they_are() {
+    let counted = Observed { wall_s: 2.0, gigahertz: Some(3.9), ..Observed::default() };
+    let text = serde_json::to_string(&counted).unwrap();
     assert!(text.contains("\"gigahertz\":3.9") && !text.contains("estimate"), "{text}");
-    assert_eq!(serde_json::from_str::<Observed>(&text).unwrap(), old);
-    let new = Observed { gigahertz_is_estimate: true, ..old };
-    let text = serde_json::to_string(&new).unwrap();
+    assert_eq!(serde_json::from_str::<Observed>(&text).unwrap(), counted);
+    let estimated = Observed { gigahertz_is_estimate: true, ..counted };
+    let text = serde_json::to_string(&estimated).unwrap();
     assert!(text.contains("\"gigahertz_is_estimate\":true"), "{text}");
-    assert_eq!(serde_json::from_str::<Observed>(&text).unwrap(), new);
+    assert_eq!(serde_json::from_str::<Observed>(&text).unwrap(), estimated);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A control group that holds a command for as long as it runs.
+//! Control group that holds a command while it runs.
 
 use std::io;
 use std::process::Command;
@@ -14,14 +14,14 @@ use crate::app::output::say;
 use crate::app::settings::Settings;
 use crate::draw::suggestion;
 
-/// The group, and the journal in which it stands. Dropped before [`Group::finish`], it is taken away in silence.
+/// Control group and its journal. If it is dropped without [`Group::finish`], it is removed silently.
 pub struct Group {
     cgroup: Cgroup,
     journal: Journal,
 }
 
 impl Group {
-    /// Makes a group with the cpus of a placement, and with its memory nodes where it is bound to some.
+    /// Makes a group with the cpus of a placement, and with its memory nodes if memory is bound.
     pub fn prepare(place: &Place, settings: &Settings) -> Result<Self, Failure> {
         let mut journal = Journal::in_folder(settings.journal_folder()?);
         let (cpus, nodes) = (&place.resolution.cpus, place.bound_nodes());
@@ -34,12 +34,12 @@ impl Group {
         self.cgroup.hold(command).map_err(|error| Failure::unavailable(format!("--cgroup: {error}")))
     }
 
-    /// What is in force.
+    /// Describes the group for `--verbose`.
     pub fn words(&self) -> String {
         format!("corewise: held in the control group {}", self.cgroup.path().display())
     }
 
-    /// Takes the group away, and says what could not be taken back; with `verbose`, what became of the rest too.
+    /// Removes the group and reports what could not be reverted; with `verbose`, also other remarks.
     pub fn finish(mut self, verbose: bool) {
         for undone in self.cgroup.finish(&mut self.journal) {
             let change = undone.change;
@@ -55,7 +55,7 @@ impl Group {
     }
 }
 
-/// The failure of a command that could not enter its group.
+/// Failure of a command that could not enter its group.
 pub fn not_entered(error: &io::Error) -> Failure {
     Failure::unavailable(format!("--cgroup: the command cannot enter its control group: {error}"))
         .next("Nothing was started. Without --cgroup, only the affinity mask holds the command.")

@@ -1,4 +1,4 @@
-//! Stays the parent of a command: watches its threads, passes signals and stops on, and ends as it ends.
+//! Parent of a command: watches its threads, passes signals and stops on, and ends in the same way.
 
 use std::ffi::OsStr;
 use std::process::Command;
@@ -19,10 +19,10 @@ use crate::app::machine::this_machine;
 use crate::app::output::say;
 use crate::app::settings::Settings;
 
-/// How long to wait for signals where nothing is watched; the end of the command is a signal.
+/// Longest wait for signals if no threads are watched; the end of the command is a signal, too.
 pub const UNWATCHED: Duration = Duration::from_secs(3600);
 
-/// Runs a command and attends it until it ends; does not return then, but ends corewise in the same way.
+/// Runs a command and attends it until it ends. Then corewise exits in the same way, so this returns only on failure.
 pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result<Exit, Failure> {
     if task.is_watched() && !task::is_available() {
         let what = "threads cannot be watched: there is no /proc here";
@@ -56,8 +56,8 @@ pub fn run(task: &RunTask, command: &mut Command, settings: &Settings) -> Result
     leave(&held, end)
 }
 
-/// Takes the signals that came before there was a command to have them: what would have ended corewise is to end it, what
-/// would have stopped it stops it here.
+/// Handles signals that came before the command was started. Returns the first that would have ended corewise; stops
+/// for a stop signal.
 pub fn came_early(held: &Held) -> Option<i32> {
     while let Some(Signal { number, .. }) = held.next(Duration::ZERO) {
         if signals::is_ignored(number) {
@@ -72,15 +72,15 @@ pub fn came_early(held: &Held) -> Option<i32> {
     None
 }
 
-/// What is looked at while a command runs.
+/// Observer of a running command.
 pub trait Look {
-    /// Looks, and says how long to wait for the next time.
+    /// Looks at the command and returns the time until the next look.
     fn look(&mut self) -> Duration;
 
-    /// A child may have ended; it is there until it was waited for, which is next.
+    /// Called when a child may have ended, just before it is waited for.
     fn before_end(&mut self) {}
 
-    /// A signal came that ends who does nothing about it; the command has it, or gets it.
+    /// Called when a signal came that ends a process by default; the command gets it, too.
     fn told_to_end(&mut self) {}
 }
 
@@ -90,15 +90,15 @@ impl Look for Watch {
     }
 }
 
-/// What came of starting the command.
+/// Result of starting the command.
 pub enum Started {
-    /// It runs, with this number.
+    /// It runs, with this process number.
     Child(u32),
-    /// A signal came before.
+    /// This signal came first.
     Ended(i32),
 }
 
-/// Starts a command where it is to be; where it is, if nothing is said.
+/// Starts a command, on `place` if given.
 pub fn start(
     program: &OsStr,
     command: &mut Command,
@@ -131,32 +131,32 @@ fn watch(task: &RunTask, place: &Place) -> Watch {
     Watch::new(Policy { boundary, threads, enforcement: task.enforcement }, tells)
 }
 
-/// How the command ended.
+/// End of the command.
 #[derive(Clone, Copy)]
 pub enum End {
-    /// By itself, with this status.
+    /// It exited with this status.
     Exited(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Killed(i32),
 }
 
-/// The parent of a command.
+/// Parent of a command.
 pub struct Supervisor<'a> {
-    /// The signals that are held back.
+    /// Signals that are held back.
     pub held: &'a Held,
-    /// The command.
+    /// Process number of the command.
     pub child: u32,
 }
 
 impl Supervisor<'_> {
-    /// Waits until the command ends; looks at what there is to be looked at, and takes signals meanwhile.
+    /// Waits until the command ends. Meanwhile it calls `look` and handles signals.
     pub fn wait(&self, mut look: Option<&mut dyn Look>) -> End {
         let mut next_look = Instant::now();
         loop {
             if next_look <= Instant::now() {
                 next_look = Instant::now() + look.as_mut().map_or(UNWATCHED, |look| look.look());
             }
-            // After the look: a command that has ended is seen until it is waited for.
+            // After the look: a command that has ended stays visible until it is waited for.
             if let Some(end) = self.take_changes() {
                 return end;
             }
@@ -175,7 +175,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// What became of the command since the last time.
+    /// Takes the command's changes of state since the last call; returns its end, if it ended.
     fn take_changes(&self) -> Option<End> {
         let mut stopped = None;
         while let Some(change) = spawn::change_of(self.child) {
@@ -192,16 +192,16 @@ impl Supervisor<'_> {
         None
     }
 
-    /// Stops as the command was stopped, for the shell to see. A command that was stopped by itself where no shell looks is
-    /// waited for as ever: nobody would continue corewise.
+    /// Stops corewise as the command was stopped, so that the shell sees it. Without job control and a signal from the
+    /// terminal, corewise keeps waiting: no shell would continue it.
     fn stop(&self, signal: i32) {
         if signals::is_from_terminal(signal) || signals::has_job_control() {
             self.held.stop(signal);
         }
     }
 
-    /// Passes a signal on, unless the command has it already: from the terminal, which sends to the whole group, or from
-    /// itself.
+    /// Passes a signal on, unless the command already has it. The terminal sends to the whole group, and the command
+    /// may have sent it itself.
     fn pass_on(&self, signal: Signal) {
         let is_for_us = match signal.sender {
             Sender::Kernel => signals::is_meant_for_one(signal.number),
@@ -219,7 +219,7 @@ pub fn leave(held: &Held, end: End) -> ! {
         End::Exited(status) => std::process::exit(status),
         End::Killed(signal) => {
             held.end(signal);
-            // Where a signal does not end us, as it does not end the first process of a container.
+            // The signal may not end us: the first process of a container is immune.
             std::process::exit(128 + signal)
         }
     }

@@ -1,4 +1,4 @@
-//! A command, and where and how it is to run.
+//! Tasks of `run`: a command, and where and how it is to run.
 
 use std::ffi::OsString;
 
@@ -8,29 +8,29 @@ use corewise_machine::placement::hold::Enforcement;
 /// A command, and where it is to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunTask {
-    /// Where.
+    /// Requested placement.
     pub wish: Wish,
-    /// What is done about threads that set their own cpus.
+    /// Treatment of threads that set their own cpus.
     pub enforcement: Option<Enforcement>,
-    /// Whether it prefers its cpus, and is not restricted to them.
+    /// Whether the cpus are a preference and not a restriction.
     pub is_soft: bool,
-    /// Whether the system is asked not to slow it down to save power.
+    /// Whether to ask the system not to slow it down to save power.
     pub at_full_speed: bool,
-    /// Whether to say what is in force, and what was noticed.
+    /// Whether to report what is in force and what was noticed.
     pub verbose: bool,
-    /// The command.
+    /// Program to run.
     pub program: OsString,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
 }
 
 impl RunTask {
-    /// Whether corewise stays while the command runs: to watch it, or to put something back when it has ended.
+    /// Returns true if corewise stays while the command runs, to watch it or to revert something afterwards.
     pub fn is_attended(&self) -> bool {
         self.is_watched() || self.wish.in_group
     }
 
-    /// Whether something is to be watched while the command runs.
+    /// Returns true if the command's threads are watched while it runs.
     pub fn is_watched(&self) -> bool {
         self.verbose || self.enforcement.is_some() || !matches!(self.wish.spread, Spread::Together)
     }

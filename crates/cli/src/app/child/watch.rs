@@ -1,4 +1,4 @@
-//! Watches the threads of a command: looks at them, lets [`Hold`] decide, does it, and says what there is to say.
+//! Watcher of a command's threads: reads them, lets [`Hold`] decide, acts, and reports.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -13,61 +13,61 @@ use corewise_sys::{affinity, cpuset, process};
 use super::words;
 use crate::app::output::say;
 
-/// The processes are looked through after this time even where no new one seems to have been started.
+/// Maximum time between two scans of all processes, even if no new process seems to have started.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(1);
-/// Of no more threads than this is told at once; a program may start and pin any number.
+/// Maximum number of threads that are reported one by one; a program may start and pin any number.
 const TOLD_AT_MOST: usize = 100;
 
-/// The threads of a running command, watched.
+/// Watcher of the threads of a running command.
 pub struct Watch {
     hold: Hold,
     pace: Pace,
     started: Instant,
-    /// When all processes were looked through, and the newest of the system at that time.
+    /// Time of the last scan of all processes, and the newest process or thread of the system then.
     searched: Option<(Instant, Option<u32>)>,
     processes: Vec<Process>,
-    /// What whoever became corewise had before the command.
+    /// Descendants that this process had before it started the command.
     others: Others,
-    /// The threads that there are, by number.
+    /// Threads that exist, by number.
     threads: HashMap<u32, Known>,
     goes_by_names: bool,
     tells: Tells,
     notes: Notes,
 }
 
-/// What is known of a thread.
+/// Facts about a thread.
 #[derive(Debug)]
 struct Known {
-    /// Which thread it is, should its number be given to another one.
+    /// Identity of the thread, in case its number is reused.
     identity: process::Process,
-    /// Its name; kept up to date only where roles go by names.
+    /// Its name; kept up to date only if roles go by names.
     name: String,
 }
 
-/// Whether to tell of threads that set their own cpus.
+/// When to report threads that set their own cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tells {
     /// As soon as they do.
     AtOnce,
-    /// When the command has ended.
+    /// After the command has ended.
     AtTheEnd,
     /// Never.
     Never,
 }
 
-/// What is said at the end.
+/// Notes for the end.
 #[derive(Default)]
 struct Notes {
     seen: usize,
     noticed: usize,
-    /// Those of the noticed that there are still.
+    /// Noticed threads that still exist.
     known: HashSet<u32>,
     told: usize,
     texts: Vec<String>,
 }
 
 impl Watch {
-    /// Begins to watch the children of this process; the command is not among them yet.
+    /// Begins to watch the children of this process, before the command is among them.
     pub fn new(policy: Policy, tells: Tells) -> Self {
         Self {
             goes_by_names: matches!(policy.threads, Threads::Roles(_)),
@@ -83,7 +83,7 @@ impl Watch {
         }
     }
 
-    /// Looks at every thread once, does what is to be done, and returns how long to wait for the next look.
+    /// Looks at every thread once, acts, and returns the time until the next look.
     pub fn look(&mut self) -> Duration {
         let begun = Instant::now();
         self.search();
@@ -100,14 +100,14 @@ impl Watch {
         self.pace.after(step.is_new, begun.elapsed())
     }
 
-    /// Looks for new processes and threads, where there are any in the system.
+    /// Scans for new processes and threads, unless the system has started none since the last scan.
     fn search(&mut self) {
         let newest = task::newest();
         let is_known = self
             .searched
             .is_some_and(|(at, before)| before.is_some() && before == newest && at.elapsed() < AT_LEAST_EVERY);
         if !is_known {
-            // What is started from here on changes the number again.
+            // A process that starts after this changes `newest` again.
             self.searched = Some((Instant::now(), newest));
             self.processes = self.others.take_out(task::descendants(std::process::id()));
         }
@@ -117,7 +117,7 @@ impl Watch {
         let mut masks: Vec<(u32, u32, u32, CpuSet)> = Vec::new();
         for process in &self.processes {
             for &thread in &process.threads {
-                // A thread that has ended is not seen.
+                // The thread has ended.
                 let Ok(cpus) = affinity::of(thread) else { continue };
                 let is_new = !self.threads.contains_key(&thread);
                 if self.goes_by_names || is_new {
@@ -139,14 +139,14 @@ impl Watch {
         self.hold.look(&view)
     }
 
-    /// Does what was decided, and reports the outcome. A thread may end at any moment and its number be given to another one, which
-    /// keeps its cpus.
+    /// Carries out an action and reports the outcome. If the thread has ended, a new one with its number keeps its own
+    /// cpus.
     fn done(&mut self, action: &Action) -> Outcome {
         let Some(known) = self.threads.get(&action.thread) else { return Outcome::Ended };
         match known.identity.restrict(&action.cpus) {
             Ok(cpus) => Outcome::Placed(cpus),
             Err(error) if affinity::has_ended(&error) => {
-                // If there is one of this number, it is a new one.
+                // A thread with this number is a new one.
                 self.threads.remove(&action.thread);
                 Outcome::Ended
             }
@@ -175,7 +175,7 @@ impl Watch {
         }
     }
 
-    /// A thread by its names of this moment, or by those that it had when it was last looked at.
+    /// Describes a thread by its current names, or by the names at the last look.
     fn who(&self, process: u32, thread: u32) -> String {
         let known = |thread: u32| self.threads.get(&thread).map(|known| known.name.clone()).unwrap_or_default();
         let command = task::name(process, process).unwrap_or_else(|| known(process));
@@ -183,7 +183,7 @@ impl Watch {
         words::thread(&command, process, &name, thread)
     }
 
-    /// Says what was noticed and kept for the end.
+    /// Reports the notes that were kept for the end.
     pub fn end(&self) {
         self.notes.texts.iter().for_each(say);
         say(&words::watched(self.notes.seen, self.notes.noticed));
@@ -191,7 +191,7 @@ impl Watch {
 }
 
 impl Notes {
-    /// What is told of another text: nothing where there were too many before it.
+    /// Counts a text and returns what to print of it: nothing beyond the limit.
     fn told(&mut self, text: String) -> Option<String> {
         self.told += 1;
         match self.told.cmp(&(TOLD_AT_MOST + 1)) {

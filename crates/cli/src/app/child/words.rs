@@ -1,4 +1,4 @@
-//! What `run` says: why a command was not started, what is in force, which threads set their own cpus.
+//! Messages of `run`: failed starts, what is in force, threads that set their own cpus.
 
 use std::ffi::OsStr;
 use std::io::{Error, ErrorKind};
@@ -11,7 +11,7 @@ use crate::app::child::task::RunTask;
 use crate::app::failure::{Exit, Failure};
 use crate::draw::text::printable;
 
-/// The failure of a command that could not be started; exit status as env(1) has it.
+/// Failure of a command that could not be started; exit status as with env(1).
 pub fn not_started(program: &OsStr, error: &Error) -> Failure {
     let name = if program.is_empty() { "\"\"".into() } else { program.display().to_string() };
     let what = format!("cannot run {name}: {error}");
@@ -37,7 +37,7 @@ pub fn not_started(program: &OsStr, error: &Error) -> Failure {
     Failure::new(Exit::NotFound, what).next(next)
 }
 
-/// What is in force when the command starts.
+/// Describes what is in force when the command starts.
 pub fn in_force(task: &RunTask, place: &Place) -> String {
     let mut text = format!("corewise: on {} = cpus {}", task.wish.on, place.resolution.cpus);
     if let Some(memory) = &task.wish.memory {
@@ -61,7 +61,7 @@ pub fn in_force(task: &RunTask, place: &Place) -> String {
     text
 }
 
-/// Something that was noticed about a thread; `who` is [`thread`]'s text.
+/// Describes an event of a thread; `who` comes from [`thread`].
 pub fn event(event: &Event, who: &str) -> String {
     match event {
         Event::Noticed { cpus, response: Response::Left, .. } => {
@@ -77,7 +77,7 @@ pub fn event(event: &Event, who: &str) -> String {
     }
 }
 
-/// A thread and its process, by the names that they have: `y-cruncher (812), thread worker (830)`.
+/// Describes a thread and its process by name: `y-cruncher (812), thread worker (830)`.
 pub fn thread(command: &str, process: u32, name: &str, thread: u32) -> String {
     let (command, name) = (printable(command), printable(name));
     match process == thread {
@@ -86,7 +86,7 @@ pub fn thread(command: &str, process: u32, name: &str, thread: u32) -> String {
     }
 }
 
-/// What was watched, at the end.
+/// Summary of the watched threads at the end.
 pub fn watched(threads: usize, noticed: usize) -> String {
     format!("corewise: threads seen: {threads}; changed their own cpus: {noticed}")
 }

@@ -1,8 +1,8 @@
-//! What was typed behind `article`.
+//! Arguments of `article`.
 
 use clap::Parser;
 
-/// What `article --help` ends with.
+/// The end of `article --help`.
 pub const AFTER: &str = "Examples:
   corewise article                    lists the built-in articles
   corewise article threads            one to 24 threads of ray-mesh tests, OS default and pinned

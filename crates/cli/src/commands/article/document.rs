@@ -6,57 +6,57 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What `corewise article --json` prints.
+/// The output of `corewise article --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/article/1")]
 pub struct ArticlesDocument<'a> {
     #[schemars(extend("const" = "corewise/article/1"))]
     schema: &'static str,
-    /// Whether they were made in the short way.
+    /// True if the steps were run with `--quick`.
     quick: bool,
-    /// The articles in the order in which they were made.
+    /// The articles in the order in which they were run.
     articles: &'a [Made],
 }
 
 impl<'a> ArticlesDocument<'a> {
-    /// The document of some articles.
+    /// Creates the document.
     pub fn new(quick: bool, articles: &'a [Made]) -> Self {
         Self { schema: "corewise/article/1", quick, articles }
     }
 }
 
-/// An article's experiment that was made.
+/// An article with its repeated experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Made {
     /// Its name.
     pub name: String,
-    /// What it asks.
+    /// The question of the article.
     pub question: String,
     /// The source: author, publication, machine.
     pub source: String,
-    /// What was published.
+    /// The published result.
     pub published: String,
-    /// What to look at here.
+    /// The result to look at here.
     pub look: String,
     /// Its steps.
     pub steps: Vec<MadeStep>,
 }
 
-/// A step that was made, or why it was not.
+/// A step that was run, or the reason why it was not.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MadeStep {
-    /// What it shows.
+    /// The title of the step.
     pub title: String,
-    /// The words behind `corewise`; empty where it was not made.
+    /// The words behind `corewise`; empty if the step was not run.
     pub command: Vec<String>,
     /// Variables of its environment.
     pub environment: BTreeMap<String, String>,
-    /// What was put in for the machine; null where nothing was.
+    /// A remark on values that were substituted for this machine; null without one.
     pub remark: Option<String>,
-    /// Why it was not made; null where it was.
+    /// Why it was left out; null if it was run.
     pub left_out: Option<String>,
-    /// Its exit status; null where it was not made, or ended by a signal.
+    /// Its exit status; null if it was not run, or was ended by a signal.
     pub exit: Option<i32>,
-    /// The document that it printed as JSON, of the schema that it names; null where there is none.
+    /// The JSON document that it printed, of the schema that it names; null without one.
     pub document: Value,
 }

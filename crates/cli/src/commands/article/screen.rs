@@ -1,4 +1,4 @@
-//! Articles: their list, what stands before and behind their steps, and what was made as a value.
+//! Screens of articles: their list, the text before and after their steps, and the constructor of [`Made`].
 
 use corewise_machine::suggested_command;
 use corewise_model::article::Article;
@@ -9,18 +9,18 @@ use crate::draw::suggestion::{in_shell, words_in_shell};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 
-/// The columns of a name in the list.
+/// Width of the column of names in the list.
 const NAME_WIDTH: usize = 10;
 
 impl Made {
-    /// What an article says, and its steps.
+    /// Combines the text of an article and its steps.
     pub fn new(article: &Article, steps: Vec<MadeStep>) -> Self {
         let Article { name, question, source, published, look, .. } = article.clone();
         Self { name, question, source, published, look, steps }
     }
 }
 
-/// The list of articles.
+/// Returns the list of articles.
 pub fn list(articles: &[Article], width: usize) -> Screen {
     let mut screen = Screen::new();
     for article in articles {
@@ -41,7 +41,7 @@ pub fn list(articles: &[Article], width: usize) -> Screen {
     screen
 }
 
-/// What stands before an article's steps.
+/// Returns the text above an article's steps.
 pub fn head(article: &Article, width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.extend(wrap(&Line::new().strong(&article.name).plain("  ").plain(&article.question), width, 2));
@@ -49,7 +49,7 @@ pub fn head(article: &Article, width: usize) -> Screen {
     screen
 }
 
-/// What stands before a step: its title and its command line, or why it is left out.
+/// Returns the text above a step: its title and its command line, or why it is left out.
 pub fn step(step: &MadeStep, width: usize) -> Screen {
     let mut screen = Screen::new();
     let mut title = Line::new().strong(format!("── {}", step.title));
@@ -69,7 +69,7 @@ pub fn step(step: &MadeStep, width: usize) -> Screen {
     screen
 }
 
-/// What stands behind an article's steps.
+/// Returns the text below an article's steps.
 pub fn foot(article: &Article, width: usize) -> Screen {
     let mut screen = Screen::new();
     for (word, text) in [("Published  ", &article.published), ("Look at  ", &article.look)] {

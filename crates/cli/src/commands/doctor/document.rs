@@ -3,33 +3,33 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise doctor --json` prints.
+/// The output of `corewise doctor --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/doctor/1")]
 pub struct DoctorDocument<'a> {
     #[schemars(extend("const" = "corewise/doctor/1"))]
     schema: &'static str,
-    /// What was looked at.
+    /// The checks.
     checks: &'a [Check],
 }
 
 impl<'a> DoctorDocument<'a> {
-    /// The document of a list of checks.
+    /// Creates the document.
     pub fn new(checks: &'a [Check]) -> Self {
         Self { schema: "corewise/doctor/1", checks }
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
-    /// What was looked at: "hardware counters".
+    /// The subject, such as "hardware counters".
     pub what: String,
-    /// How it stands.
+    /// Its result.
     pub state: State,
-    /// What was found, and for a gap what it costs.
+    /// The finding; for a gap, also its cost.
     pub why: String,
-    /// A command or an instruction that would change it, where there is one.
+    /// A command or an instruction that would change it, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cure: Option<String>,
 }
@@ -40,7 +40,7 @@ pub struct Check {
 pub enum State {
     /// In order.
     Good,
-    /// It works, and results must be read with it in mind.
+    /// It works, but affects how results must be read.
     Note,
     /// Something cannot be measured.
     Gap,

@@ -1,4 +1,4 @@
-//! The screen of `corewise doctor`: what this machine cannot tell, why, and what would change that.
+//! The screen of `corewise doctor`: gaps of this machine, their reasons and their cures.
 
 use super::document::{Check, State};
 use crate::draw::text::{Line, Screen, Tone};
@@ -22,7 +22,7 @@ impl State {
     }
 }
 
-/// The list of checks: gaps first, then notes, then what is in order.
+/// Returns the list of checks: gaps first, then notes, then the rest.
 pub fn screen(checks: &[Check], width: usize) -> Screen {
     let mut screen = Screen::new();
     for state in [State::Gap, State::Note, State::Good] {

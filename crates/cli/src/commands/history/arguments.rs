@@ -1,4 +1,4 @@
-//! What was typed behind `history`.
+//! Arguments of `history`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub struct ListArguments {
     pub kind: Option<String>,
 }
 
-/// Parser of the names of the kinds that are stored.
+/// Returns the parser of the names of stored kinds.
 fn kind_names() -> PossibleValuesParser {
     PossibleValuesParser::new(KINDS.iter().map(|kind| kind.name))
 }

@@ -1,23 +1,23 @@
-//! The JSON document of what was deleted.
+//! The JSON document of deleted artifacts.
 
 use corewise_store::Entry;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise history delete --json` and `history prune --json` print.
+/// The output of `corewise history delete --json` and `history prune --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/deletion/1")]
 pub struct DeletionDocument<'a> {
     #[schemars(extend("const" = "corewise/deletion/1"))]
     schema: &'static str,
-    /// Whether nothing was to be changed.
+    /// True for a dry run, which changes nothing.
     dry_run: bool,
-    /// What was deleted, or would be, as lists had it before.
+    /// The artifacts that were deleted, or would be, as lists showed them before.
     artifacts: &'a [Entry],
 }
 
 impl<'a> DeletionDocument<'a> {
-    /// The document of what was deleted, or would be.
+    /// Creates the document.
     pub fn new(dry_run: bool, artifacts: &'a [Entry]) -> Self {
         Self { schema: "corewise/deletion/1", dry_run, artifacts }
     }

@@ -1,4 +1,4 @@
-//! `corewise history import`: takes what a page holds into the history.
+//! `corewise history import`: stores the results of a page in the history.
 
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -22,25 +22,24 @@ use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 
-/// The largest page that is read, in bytes: a hundred results of the largest size that a page holds.
+/// The size limit of a page in bytes: a hundred results of the largest size that a page holds.
 const PAGE_BYTES: u64 = 64 << 20;
-/// The address space in which a page has to be read and shown, in bytes: the program's own code, stacks and tables, and 256 MiB.
+/// Limit of the address space for reading and showing a page, in bytes: the program's own code, stacks and tables, and 256 MiB.
 const ADDRESS_SPACE_BYTES: u64 = 416 << 20;
-/// The processor time in which it has to be, in seconds.
+/// Limit of the processor time for it, in seconds.
 const PROCESSOR_S: u64 = 10;
 
-/// What `corewise history import --json` prints.
+/// The output of `corewise history import --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/import/1")]
 pub struct ImportDocument {
     #[schemars(extend("const" = "corewise/import/1"))]
     schema: &'static str,
-    /// The numbers that the results have in this history now.
+    /// The new numbers of the results in this history.
     numbers: Vec<i64>,
 }
 
-/// Takes the results of a page into the history of this user. Nothing is stored where one of them is broken, unknown, or takes too much to be
-/// shown.
+/// Imports the results of a page into this user's history. Imports nothing if one of them is broken, unknown, or too large to show.
 pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
     let name = file.display().to_string();
     let History::At(path) = &settings.history else {
@@ -84,7 +83,7 @@ fn kind_of(schema: &str) -> Result<&'static Kind, String> {
     known.ok_or_else(|| format!("it holds a document {schema}, which this corewise does not know"))
 }
 
-/// Prints the results of a page in every form in a process of its own, which may take only so much memory and time.
+/// Prints the results of a page in every form, in a separate process with limited memory and time.
 fn rehearse_apart(page: &str) -> Result<Result<(), String>, Failure> {
     let internal = |error| Failure::new(Exit::Internal, error);
     let mut command = Command::new(std::env::current_exe().map_err(internal)?);
@@ -92,7 +91,7 @@ fn rehearse_apart(page: &str) -> Result<Result<(), String>, Failure> {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().map_err(internal)?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A process that has ended reads no more, and says itself why.
+        // A process that has ended no longer reads; its own message says why.
         let _ = pipe.write_all(page.as_bytes());
     }
     let done = child.wait_with_output().map_err(internal)?;
@@ -111,7 +110,7 @@ fn rehearse_apart(page: &str) -> Result<Result<(), String>, Failure> {
 
 /// Reads a page from standard input and prints its results in every form, within the limits of [`rehearse_apart`].
 pub fn rehearse(settings: &Settings) -> Result<(), Failure> {
-    // A system without such limits has those of what is read alone.
+    // Some systems have no such limits; the size limits of the input apply there too.
     let _ = limit_this_process(ADDRESS_SPACE_BYTES, PROCESSOR_S);
     let mut page = String::new();
     io::stdin().lock().take(PAGE_BYTES).read_to_string(&mut page).map_err(Failure::unavailable)?;

@@ -13,17 +13,17 @@ use crate::app::output::show;
 use crate::app::settings::Settings;
 use crate::draw::entries::{Listed, screen};
 
-/// What `corewise history --json` prints.
+/// The output of `corewise history --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/history/2")]
 pub struct HistoryDocument<'a> {
     #[schemars(extend("const" = "corewise/history/2"))]
     schema: &'static str,
-    /// What is stored, in the order in which it was begun, and what is left of what was deleted.
+    /// The artifacts in the order in which they were begun, with an entry for each deleted one.
     artifacts: &'a [Entry],
 }
 
-/// Lists the artifacts of this machine or of all, of one kind or of every.
+/// Lists the artifacts of this machine or of all, of one kind or of every kind.
 pub fn list(kind: Option<&str>, first: SuggestedCommand, all: bool, settings: &Settings) -> Result<(), Failure> {
     let mut entries = match opened(settings)? {
         Some(store) => store.entries(None).map_err(broken)?,

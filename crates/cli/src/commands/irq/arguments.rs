@@ -1,4 +1,4 @@
-//! What was typed behind `irq`.
+//! Arguments of `irq`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Moves interrupts away from cpus, or near their device: plans, moves through the journal, and looks whether they went.
+//! Moves interrupts away from cpus, or near their device: plans, moves through the journal, and checks the result.
 
 use std::time::{Duration, Instant};
 
@@ -28,11 +28,11 @@ use crate::app::settings::Settings;
 use crate::draw::printable::named;
 use crate::draw::suggestion;
 
-/// How long interrupts are waited for, and how often it is looked. Most go at once; the others go when they strike next.
+/// Maximum time to wait for interrupts to move. Most move at once; the others move when they next occur.
 const WAITING: Duration = Duration::from_millis(500);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// Moves the interrupts, or says what would be moved.
+/// Moves the interrupts, or shows what would be moved.
 pub fn run(moving: &Moving, task: &IrqTask, here: &Here, settings: &Settings) -> Result<Exit, Failure> {
     let Aimed { plan, cpus, left_out, near } = match &moving.aim {
         Aim::AwayFrom(expression) => away(expression, moving, task, here, settings)?,
@@ -63,12 +63,12 @@ pub fn run(moving: &Moving, task: &IrqTask, here: &Here, settings: &Settings) ->
     Ok(exit(&report))
 }
 
-/// What is to be moved, and the cpus that it is about.
+/// The planned moves, and the cpus concerned.
 struct Aimed {
     plan: Plan,
     cpus: CpuSet,
     left_out: Vec<LeftOut>,
-    /// Why these cpus, where they are those near a device.
+    /// Why these cpus are near a device; `None` for `--away-from`.
     near: Option<Near>,
 }
 
@@ -80,7 +80,7 @@ fn away(
     settings: &Settings,
 ) -> Result<Aimed, Failure> {
     let resolution = match task.machine {
-        // Interrupts go to cpus outside of our cpuset, too: a shell may be confined so that these cpus are kept free.
+        // Interrupts also go to cpus outside of our cpuset: a shell may be confined to keep these cpus free.
         MachineChoice::Here => resolve_for_all(expression, &here.machine, settings)?,
         _ => resolve_elsewhere(expression, &here.machine)?,
     };
@@ -115,7 +115,7 @@ fn near_device(name: &str, task: &IrqTask, here: &Here, settings: &Settings) -> 
     Ok(Aimed { plan, cpus: near.cpus.clone(), left_out: Vec::new(), near: Some(near) })
 }
 
-/// Nothing that was asked for could be done, or all that could.
+/// Returns `Done` if an interrupt was moved or there was none to move, otherwise `Unavailable`.
 fn exit(report: &AwayReport) -> Exit {
     let is_done = report.moves.iter().any(|moved| !matches!(moved.fate, Fate::Refused | Fate::Elsewhere));
     let is_nothing_to_do = report.moves.is_empty() && report.staying.is_empty();
@@ -132,11 +132,10 @@ fn report(planned: &Move, fate: Fate) -> MoveReport {
     MoveReport { planned: planned.clone(), fate, effective: None, why: None }
 }
 
-/// Moves what is planned. What is moved is meant to stay; where that fails or is interrupted on
-/// the way, all is taken back.
+/// Makes the planned moves, which stay after this process ends. On failure or interruption, reverts all of them.
 fn moved(moving: &Moving, plan: &Plan, settings: &Settings) -> Result<Vec<MoveReport>, Failure> {
     let Some(first) = plan.moves.first() else { return Ok(Vec::new()) };
-    // Before there is a journal: whoever may not move interrupts is not to hear of what may be wrong with that.
+    // Checked before the journal exists: without permission to move interrupts, problems of the journal do not matter.
     if let Err(error) = irq::may_move(first) {
         not_moved(first, &error, moving)?;
     }
@@ -156,7 +155,7 @@ fn moved(moving: &Moving, plan: &Plan, settings: &Settings) -> Result<Vec<MoveRe
     Ok(reports)
 }
 
-/// The report of a move that the kernel refused; a failure where it refuses all, or where nothing can be written down.
+/// Returns the report of a refused move. Fails if the kernel refuses all moves, or if the journal cannot be written.
 fn not_moved(step: &Move, error: &SysError, moving: &Moving) -> Result<MoveReport, Failure> {
     let command = moving.command();
     let next = match (Refusal::of(error), is_root()) {
@@ -172,8 +171,7 @@ fn not_moved(step: &Move, error: &SysError, moving: &Moving) -> Result<MoveRepor
     Err(Failure::unavailable(what).next(next))
 }
 
-/// Waits, for a while, until those that were sent elsewhere go there. Whoever gets impatient may end corewise: what is moved
-/// stays.
+/// Waits for a while until the moved interrupts go to their new cpus. The moves stay even if the process is ended meanwhile.
 fn follow(reports: &mut [MoveReport], root: &Root) {
     if !reports.iter().any(|report| report.fate.is_in_force()) {
         return;

@@ -11,26 +11,27 @@ use corewise_model::survey::devices::DeviceCost;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise irq --json` prints.
+/// The output of `corewise irq --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/irq/1")]
 pub struct IrqDocument<'a> {
     #[schemars(extend("const" = "corewise/irq/1"))]
     schema: &'static str,
-    /// How long interrupts were counted for their rates, in seconds; null where they were not.
+    /// Seconds for which interrupts were counted for their rates; null if they were not.
     counted_s: Option<f64>,
     /// The process number of irqbalance, which may move interrupts; null if it does not run.
     irqbalance: Option<u32>,
-    /// What each cost the cpu that it took most from, by number, in the latest survey that named causes; null where none did.
+    /// The cost of each interrupt, by number, to the cpu that lost most to it, in the latest survey that named
+    /// causes; null without one.
     costs: Option<&'a BTreeMap<u32, DeviceCost>>,
-    /// The interrupts of devices; where some were moved, as they were before.
+    /// The interrupts of devices, as they were before any move.
     interrupts: &'a [DeviceInterrupt],
-    /// What was moved, or would be; null where they are only shown.
+    /// The interrupts that were moved, or would be; null if they are only shown.
     away: Option<&'a AwayReport>,
 }
 
 impl<'a> IrqDocument<'a> {
-    /// The document of a list of interrupts, and of what became of those that were to be moved.
+    /// Creates the document.
     pub fn new(listing: &'a Listing, away: Option<&'a AwayReport>) -> Self {
         let Listing { counted_s, costs, irqbalance, interrupts } = listing;
         let (counted_s, irqbalance) = (*counted_s, *irqbalance);
@@ -38,60 +39,60 @@ impl<'a> IrqDocument<'a> {
     }
 }
 
-/// What moving interrupts away from some cpus, or near their device, came to.
+/// The result of moving interrupts away from some cpus, or near their device.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AwayReport {
-    /// What was written.
+    /// The expression or device as typed.
     pub expression: String,
-    /// The device whose interrupts were to go to the cpus; absent where those of all devices were to go away from them.
+    /// The device, if its interrupts were to go to the cpus; absent if interrupts were to go away from the cpus.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Why these cpus are near the device, and what speaks against it; absent without one.
+    /// Why these cpus are near the device, and any doubt; absent without a device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<Near>,
     /// The command that moves them.
     #[serde(skip)]
     pub command: String,
-    /// The cpus that it is.
+    /// The cpus of the expression, or near the device.
     pub cpus: CpuSet,
-    /// Cpus that the expression holds and that were left out.
+    /// Cpus of the expression that were left out.
     pub left_out: Vec<LeftOut>,
-    /// The cpus to ban in irqbalance: these, and those that it avoids by default but not once a list is set.
+    /// The cpus to ban in irqbalance: these, and cpus that it avoids by default but not once a list is set.
     pub to_ban: CpuSet,
-    /// Whether nothing was to be changed.
+    /// True for a dry run, which changes nothing.
     pub dry_run: bool,
-    /// The interrupts that can be moved, and what became of them.
+    /// The movable interrupts, with the result of each.
     pub moves: Vec<MoveReport>,
-    /// Those that cannot.
+    /// The interrupts that cannot be moved.
     pub staying: Vec<Staying>,
 }
 
-/// An interrupt that was to be moved, and what became of it.
+/// An interrupt that was to be moved, and the result.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MoveReport {
     /// The planned move; if it got the same cpus, it was sent there before and has not moved yet.
     pub planned: Move,
-    /// What became of it.
+    /// The result.
     pub fate: Fate,
-    /// The cpus that handle it now; null where nothing was done, or where the kernel does not tell.
+    /// The cpus that handle it now; null if it was not moved, or if the kernel does not report them.
     pub effective: Option<CpuSet>,
-    /// Why it was refused; null where it was not.
+    /// Why it was refused; null if it was not.
     pub why: Option<String>,
 }
 
-/// What became of an interrupt that was to be moved.
+/// The result for an interrupt that was to be moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// Nothing was done: it would be moved.
+    /// Not changed: it would be moved.
     WouldMove,
-    /// It goes where it was sent.
+    /// It moved to its new cpus.
     Moved,
-    /// It was sent, and goes there when it next occurs, because the controller is changed then.
+    /// It was sent, and moves when it next occurs, because the controller is changed then.
     Waits,
-    /// It was sent, has struck since, and still goes elsewhere.
+    /// It was sent and has occurred since, but still goes elsewhere.
     Elsewhere,
-    /// It was sent, and the kernel does not report where it goes.
+    /// It was sent, and the kernel does not report its cpus.
     Untold,
     /// The kernel refused.
     Refused,
@@ -100,11 +101,12 @@ pub enum Fate {
 /// The interrupts of a machine's devices.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// How long they were counted, in seconds; nothing where they were not.
+    /// Seconds for which they were counted; `None` if they were not.
     pub counted_s: Option<f64>,
-    /// What each cost the cpu that it took most from, by number, in the latest survey that named causes; nothing where none did.
+    /// The cost of each interrupt, by number, to the cpu that lost most to it, in the latest survey that named
+    /// causes; `None` without one.
     pub costs: Option<BTreeMap<u32, DeviceCost>>,
-    /// The process number of irqbalance, where it runs.
+    /// The process number of irqbalance, if it runs.
     pub irqbalance: Option<u32>,
     /// The interrupts, in order of their numbers.
     pub interrupts: Vec<DeviceInterrupt>,

@@ -1,4 +1,4 @@
-//! The screen of `corewise irq`: which cpus each device's interrupts go to, how often, and which can be moved.
+//! The screen of `corewise irq`: the cpus of each device's interrupts, their rates, and whether they can be moved.
 
 pub mod away;
 mod groups;
@@ -19,12 +19,12 @@ use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, unbroken, wrap};
 use groups::{Group, Named, groups};
 
-/// Of the cpus that an interrupt strikes, so many are named.
+/// Maximum number of cpus named for an interrupt.
 const MOST_CPUS: usize = 2;
-/// A cpu with a smaller share of an interrupt is not named, in percent.
+/// Smallest share, in percent, for which a cpu is named.
 const SMALLEST_PERCENT: f64 = 1.0;
 
-/// The table of interrupts, and what its words mean.
+/// Returns the table of interrupts, and the meanings of its words.
 pub fn screen(listing: &Listing, width: usize) -> Screen {
     let mut screen = Screen::new();
     let counted = match listing.counted_s {
@@ -92,7 +92,7 @@ fn row(listing: &Listing, group: &Group) -> Vec<Line> {
     ]
 }
 
-/// The driver; the controller where no driver is known, without the address of a device behind it.
+/// Returns the driver, or the controller if no driver is known, without the address of a device behind it.
 fn driver(interrupt: &DeviceInterrupt) -> Option<String> {
     let chip = || {
         let chip = interrupt.chip.as_deref()?;
@@ -102,7 +102,7 @@ fn driver(interrupt: &DeviceInterrupt) -> Option<String> {
     interrupt.driver.clone().or_else(chip)
 }
 
-/// The cpus of interrupts in one text.
+/// Returns the cpus of several interrupts in one text.
 fn cpus<'a>(sets: impl Iterator<Item = Option<&'a CpuSet>>) -> String {
     let sets: Vec<Option<&CpuSet>> = sets.collect();
     if sets.windows(2).all(|pair| pair[0] == pair[1]) {
@@ -113,7 +113,7 @@ fn cpus<'a>(sets: impl Iterator<Item = Option<&'a CpuSet>>) -> String {
     if known().all(|set| set.len() == 1) { format!("1 each: {all}") } else { format!("parts of {all}") }
 }
 
-/// How often the interrupts struck each cpu: in a second, or since the machine was started.
+/// Returns the interrupts that each cpu handled: a second if they were counted, otherwise since boot.
 fn by_cpu(listing: &Listing, members: &[&DeviceInterrupt]) -> BTreeMap<u32, f64> {
     let mut by_cpu = BTreeMap::new();
     for count in members.iter().flat_map(|member| &member.counts) {
@@ -126,7 +126,7 @@ fn by_cpu(listing: &Listing, members: &[&DeviceInterrupt]) -> BTreeMap<u32, f64>
     by_cpu
 }
 
-/// The cpus that are struck most, with their shares; nothing where there is but one, which the effective cpus tell.
+/// Returns the cpus with the largest shares. Empty for a single cpu, which the column of effective cpus shows.
 fn most(by_cpu: &BTreeMap<u32, f64>) -> String {
     let total: f64 = by_cpu.values().sum();
     let percent = by_cpu.iter().map(|(cpu, struck)| (*cpu, 100.0 * struck / total));
@@ -140,14 +140,13 @@ fn most(by_cpu: &BTreeMap<u32, f64>) -> String {
     named.join(", ") + if shares.len() > MOST_CPUS { " …" } else { "" }
 }
 
-/// What the cpu lost that lost most to one of them.
+/// Returns the largest time that a cpu lost to one of them.
 fn cost(listing: &Listing, members: &[&DeviceInterrupt]) -> String {
     let Some(costs) = &listing.costs else { return String::new() };
     let most = members.iter().filter_map(|member| costs.get(&member.number)).map(|cost| cost.lost_us_per_s);
     most.reduce(f64::max).map_or_else(|| ABSENT.to_owned(), brief)
 }
 
-/// What the words of those that cannot be moved mean.
 fn meanings(interrupts: &[DeviceInterrupt], width: usize) -> Vec<Line> {
     meanings_of(interrupts.iter().map(|interrupt| interrupt.mobility), width)
 }
@@ -164,7 +163,7 @@ fn balanced(process: u32, width: usize) -> Vec<Line> {
     wrap(&line, width, 2)
 }
 
-/// What can be done for the cpu that movable interrupts strike most; nothing for a recorded machine, whose are not counted.
+/// Suggests a command for the cpu that handles most movable interrupts; `None` for a recording, which has no counts.
 fn next(listing: &Listing) -> Option<Line> {
     listing.counted_s?;
     let movable: Vec<&DeviceInterrupt> =

@@ -1,4 +1,4 @@
-//! What `irq` is to do.
+//! The task of `irq`.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use crate::app::machine::MachineChoice;
 use crate::app::placing;
 use crate::draw::suggestion;
 
-/// How long interrupts are counted where nothing is said.
+/// Default duration of counting interrupts.
 const COUNTING: Duration = Duration::from_secs(1);
 
 /// Interrupts to show or to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IrqTask {
-    /// How long to count them, where they are shown.
+    /// Duration of counting them, if they are shown.
     pub counting: Duration,
-    /// What to move; nothing where they are shown.
+    /// The move; `None` if they are only shown.
     pub moving: Option<Moving>,
     /// The machine.
     pub machine: MachineChoice,
@@ -28,25 +28,25 @@ pub struct IrqTask {
 /// Interrupts to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moving {
-    /// What was typed.
+    /// The expression or device as typed.
     pub text: String,
-    /// What it means.
+    /// Its meaning.
     pub aim: Aim,
-    /// Only say what would be done.
+    /// True for a dry run.
     pub dry_run: bool,
 }
 
-/// Where interrupts are moved.
+/// The destination of moved interrupts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Aim {
-    /// All away from these cpus.
+    /// Any cpus but these.
     AwayFrom(Expression),
-    /// Those of the device that the text names to the cpus near it.
+    /// The cpus near the device that the text names, for its interrupts only.
     Near,
 }
 
 impl Moving {
-    /// The command that moves them.
+    /// Returns the command that moves them.
     pub fn command(&self) -> String {
         suggestion::typed(&match self.aim {
             Aim::AwayFrom(_) => suggested_command::irq_away_from(&self.text),
@@ -56,10 +56,10 @@ impl Moving {
 }
 
 impl IrqTask {
-    /// What was typed, understood.
+    /// Interprets the arguments.
     ///
     /// # Errors
-    /// Where the expression cannot be read, the machine is not known, and where another machine's interrupts would be moved.
+    /// The expression cannot be read, the machine is not known, or another machine's interrupts would be moved.
     pub fn new(typed: IrqArguments) -> Result<Self, Failure> {
         let machine = MachineChoice::new(&typed.machine)?;
         let dry_run = typed.dry_run;

@@ -1,4 +1,4 @@
-//! What was typed behind `keep`.
+//! Arguments of `keep`.
 
 use std::path::PathBuf;
 use std::time::Duration;

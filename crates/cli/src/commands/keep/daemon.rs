@@ -1,4 +1,4 @@
-//! `corewise keep run`: the loop in the foreground, as a service manager wants it.
+//! `corewise keep run`: runs the loop in the foreground, for a service manager.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ struct Service<'a> {
     metrics: Option<PathBuf>,
     state: State<'static>,
     is_ready: bool,
-    /// Why the last report could not be written, which is said once.
+    /// Why the last report could not be written; printed once.
     trouble: Option<String>,
 }
 

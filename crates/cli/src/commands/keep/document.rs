@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::app::keeper::State;
 
-/// What `corewise keep --json` prints.
+/// The output of `corewise keep --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/keep/1")]
 pub struct KeepDocument<'a> {
@@ -19,11 +19,11 @@ pub struct KeepDocument<'a> {
     pub place: String,
     /// The rules on this machine.
     pub rules: &'a [ResolvedRule],
-    /// The `keep run` that keeps them in force; null where none runs.
+    /// The `keep run` that keeps them in force; null if none runs.
     pub running: Option<&'a State<'a>>,
 }
 
-/// What `corewise keep plan --json` prints.
+/// The output of `corewise keep plan --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/keep-plan/1")]
 pub struct PlanDocument<'a> {
@@ -31,11 +31,11 @@ pub struct PlanDocument<'a> {
     pub schema: &'static str,
     /// The processes that rules match.
     pub processes: &'a [Planned],
-    /// How many processes a rule could not decide on because the file that they execute cannot be read, by the rules' names.
+    /// Number of processes, by rule name, that a rule could not decide on because their executable cannot be read.
     pub unreadable: &'a BTreeMap<String, u32>,
 }
 
-/// What would be done about a process.
+/// The plan for a process.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Planned {
     /// Its number.
@@ -46,15 +46,15 @@ pub struct Planned {
     pub rule: String,
     /// The rule's cpus.
     pub cpus: CpuSet,
-    /// How many threads it has.
+    /// Its number of threads.
     pub threads: usize,
-    /// What would be done.
+    /// The planned actions.
     pub actions: Vec<Action>,
-    /// Why something would not be done.
+    /// Reasons against an action.
     pub notes: Vec<String>,
 }
 
-/// What `corewise keep why --json` prints.
+/// The output of `corewise keep why --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/keep-why/1")]
 pub struct WhyDocument<'a> {
@@ -62,30 +62,30 @@ pub struct WhyDocument<'a> {
     pub schema: &'static str,
     /// The process as it is now.
     pub process: &'a Process,
-    /// The rule that counts for it; null where none does.
+    /// The rule that applies to it; null without one.
     pub rule: Option<&'a ResolvedRule>,
-    /// What the running `keep run` knows of it; null where none runs, or knows nothing of it.
+    /// The record of it in the running `keep run`; null without one.
     pub held: Option<&'a Held>,
     /// The process as the keeper lists it if there is no room to hold it; null otherwise.
     pub waiting: Option<&'a WaitingProcess>,
-    /// When that `keep run` began, from which the times in `held` and `waiting` count, in milliseconds since 1970-01-01 UTC.
+    /// When that `keep run` began, in milliseconds since 1970-01-01 UTC. Times in `held` and `waiting` count from then.
     pub since_unix_ms: Option<i64>,
-    /// Whose cpus its control group has, where these are fewer than are online: "kubelet".
+    /// The owner of its control group, such as "kubelet", if the group has fewer cpus than are online.
     pub limited_by: Option<&'a str>,
-    /// Where its mask comes from, if no rule gave it and it has less than its control group; null otherwise.
+    /// The origin of its mask, if no rule set it and it has fewer cpus than its control group; null otherwise.
     pub origin: Option<Origin>,
 }
 
-/// The process at which a mask begins: it and those that descend from it have the mask, and its parent has another one.
+/// The process at which a mask begins: its descendants inherit the mask, and its parent has another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Origin {
     /// Its number and name.
     pub process: (u32, String),
-    /// Its parent's number and name, and the cpus that that may use; null where it has none that can be seen.
+    /// Its parent's number, name and cpus; null if the parent is not visible.
     pub parent: Option<(u32, String, CpuSet)>,
 }
 
-/// What `corewise keep prove --json` prints.
+/// The output of `corewise keep prove --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/keep-prove/1")]
 pub struct ProveDocument<'a> {
@@ -93,31 +93,31 @@ pub struct ProveDocument<'a> {
     pub schema: &'static str,
     /// The rule.
     pub rule: &'a str,
-    /// The experiment that was made.
+    /// The new experiment.
     pub experiment: i64,
-    /// What became of the rule's evidence.
+    /// The result for the rule's evidence.
     pub fate: Fate,
-    /// The rule's evidence now; null where it has none any more.
+    /// The rule's evidence now; null if it has none any more.
     pub evidence: Option<&'a Evidence>,
-    /// Whether the rule was disabled, as its `unproven = "release"` asks for.
+    /// True if the rule was disabled because of its `unproven = "release"`.
     pub disabled: bool,
-    /// Whether a running `keep run` was notified.
+    /// True if a running `keep run` was notified.
     pub reloaded: bool,
 }
 
-/// What became of a rule's evidence.
+/// The result for a rule's evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
     /// The rule's placement won again.
     Renewed,
-    /// It did not, and that was decided.
+    /// The experiment decided that the placement does not win.
     Withdrawn,
-    /// Nothing was decided: it is as it was.
+    /// The experiment was undecided: the evidence is unchanged.
     Unchanged,
 }
 
-/// What commands print that change a file of rules.
+/// The output of commands that change a file of rules.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/keep-change/1")]
 pub struct ChangeDocument<'a> {
@@ -125,10 +125,10 @@ pub struct ChangeDocument<'a> {
     pub schema: &'static str,
     /// The rule.
     pub rule: &'a str,
-    /// What was done: "added", "removed", "enabled", "disabled".
+    /// The change: "added", "removed", "enabled", "disabled".
     pub what: &'a str,
     /// The file that was written.
     pub file: String,
-    /// Whether a running `keep run` was notified.
+    /// True if a running `keep run` was notified.
     pub reloaded: bool,
 }

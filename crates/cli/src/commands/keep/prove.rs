@@ -1,4 +1,4 @@
-//! A rule's experiment is made once more, and its evidence renewed or withdrawn.
+//! Repeats a rule's experiment, and renews or withdraws the rule's evidence.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::app::output::show;
 use crate::app::settings::{History, Settings};
 use crate::draw::suggestion;
 
-/// `corewise keep prove`: its experiment is one as any other, made by `corewise try --again`.
+/// Runs `corewise keep prove`. The experiment is an ordinary one, made by `corewise try --again`.
 pub fn prove(typed: &ProveArguments, rules: &RuleFiles, settings: &Settings) -> Result<Exit, Failure> {
     let rule = rules.read_rule(&typed.name)?;
     let on = rule.on.0.to_string();
@@ -51,7 +51,7 @@ pub fn prove(typed: &ProveArguments, rules: &RuleFiles, settings: &Settings) -> 
     }
     let before = latest(settings)?.map(|(number, _)| number);
     let mut words = ["try", "--again", &evidence.experiment.to_string(), "--on", &on].map(str::to_owned).to_vec();
-    // Its processes may have been started anew since: those that the rule holds are meant.
+    // The processes may have been restarted since: the experiment takes the processes that the rule matches now.
     if is_of_slots(evidence.experiment, settings) {
         words.extend(rule.matches.texts().into_iter().flat_map(|text| ["--match".to_owned(), text]));
     }
@@ -61,7 +61,7 @@ pub fn prove(typed: &ProveArguments, rules: &RuleFiles, settings: &Settings) -> 
     let itself = Itself::new(settings)?;
     let (exit, _) = itself.run(&words, &BTreeMap::new())?;
     let made = latest(settings)?.filter(|(number, _)| Some(*number) != before);
-    // It said why itself.
+    // The command has printed the reason itself.
     let Some((experiment, made)) = made else {
         return Ok(match exit {
             Some(code) if code == Exit::Usage as i32 => Exit::Usage,
@@ -77,7 +77,7 @@ pub fn prove(typed: &ProveArguments, rules: &RuleFiles, settings: &Settings) -> 
     })
 }
 
-/// Whether an experiment placed running processes, slot by slot.
+/// Returns true if an experiment placed running processes, slot by slot.
 fn is_of_slots(number: i64, settings: &Settings) -> bool {
     let stored = existing(settings, &suggested_command::try_command()).ok();
     let made = stored.and_then(|store| store.get::<Conducted>(number).ok());
@@ -89,7 +89,7 @@ fn latest(settings: &Settings) -> Result<Option<(i64, Conducted)>, Failure> {
     store.latest(&this_machine()?.fingerprint(), |_| true).map_err(broken)
 }
 
-/// Writes down what the experiment means for the rule, and says so.
+/// Stores and prints the result of the experiment for the rule.
 fn judged(
     rule: &Rule,
     experiment: i64,

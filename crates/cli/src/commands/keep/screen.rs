@@ -1,4 +1,4 @@
-//! The screens: the rules and what they hold, what they would do, and why a process is where it is.
+//! The screens of `keep`: the rules and their processes, the plan, and the reason for a process's cpus.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 
-/// The rules and what each holds.
+/// Returns the rules with the processes that each holds.
 pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, width: usize) -> Screen {
     let mut screen = Screen::new();
     let say = |screen: &mut Screen, line: Line| screen.extend(wrap(&line, width, 2));
@@ -83,10 +83,10 @@ pub fn list(place: &str, rules: &[ResolvedRule], running: Option<&State<'_>>, wi
     screen
 }
 
-/// Most users listed whose processes have no room.
+/// Maximum number of rows for users with processes without room.
 const MAX_WAITING_ROWS: usize = 5;
 
-/// Which processes have no room, by rules and users.
+/// Lists the processes that have no room, by rule and user.
 fn waiting_remarks(state: &State<'_>) -> Vec<String> {
     let mut rows: BTreeMap<(&str, &ChargedUser), (usize, usize)> = BTreeMap::new();
     for waiting in state.status.waiting.values() {
@@ -154,14 +154,14 @@ fn standing(rule: &ResolvedRule) -> Line {
     }
 }
 
-/// "+6.1 % [4.2, 8.0], experiment 12".
+/// Formats evidence as "+6.1 % [4.2, 8.0], experiment 12".
 fn evidence(evidence: &Evidence) -> String {
     let [low, high] =
         evidence.interval.map(|end| if end.is_finite() { format!("{:.1}", 100.0 * end) } else { "–".to_owned() });
     format!("{:+.1} % [{low}, {high}], experiment {}", 100.0 * evidence.effect, evidence.experiment)
 }
 
-/// What became of a rule's evidence.
+/// Returns the result of `keep prove`.
 pub fn proven(made: &ProveDocument<'_>, width: usize) -> Screen {
     let ProveDocument { rule, experiment, .. } = made;
     let mut screen = Screen::new();
@@ -192,7 +192,7 @@ fn last_note(held: &Held) -> &str {
     held.notes.last().map_or("", |note| &note.what)
 }
 
-/// What would be done.
+/// Returns the plan.
 pub fn plan(planned: &[Planned], unreadable: &BTreeMap<String, u32>, width: usize) -> Screen {
     let mut screen = Screen::new();
     let mut say = |line: Line| screen.extend(wrap(&line, width, 4));
@@ -226,7 +226,7 @@ pub fn plan(planned: &[Planned], unreadable: &BTreeMap<String, u32>, width: usiz
     screen
 }
 
-/// Why a process is where it is.
+/// Explains the cpus of a process.
 pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
     let WhyDocument { process, rule, held, waiting, limited_by, .. } = made;
     let mut screen = Screen::new();
@@ -311,7 +311,7 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
     screen
 }
 
-/// Where a mask comes from that no rule gave.
+/// Describes the origin of a mask that no rule set.
 fn came_from(process: &Process, origin: &Origin) -> String {
     let (id, name) = &origin.process;
     let set = format!("set by {name} itself, by what started it, or by another program since");

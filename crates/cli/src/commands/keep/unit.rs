@@ -1,13 +1,13 @@
-//! The units of systemd for `keep run`, which give no more than it needs.
+//! The systemd units for `keep run`, with no more privileges than it needs.
 
 use corewise_sys::service;
 
 use crate::app::failure::Failure;
 
-/// The unit of the system, or of a user.
+/// Returns the unit of the system, or of a user.
 ///
 /// # Errors
-/// Where something else than systemd starts programs here, with its command.
+/// Another service manager than systemd starts programs here; the error has its command.
 pub fn unit(of_system: bool) -> Result<String, Failure> {
     let program =
         std::env::current_exe().map_or_else(|_| "/usr/bin/corewise".into(), |path| path.display().to_string());

@@ -1,4 +1,4 @@
-//! What was typed behind `links`.
+//! Arguments of `links`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use corewise_model::links::What;
 use crate::app::machine::MachineArguments;
 use crate::app::values::{SlotsName, budget};
 
-/// What `links --help` ends with.
+/// The end of `links --help`.
 pub const AFTER: &str = "Examples:
   corewise links                              heat map, cost classes, groups; at most 60 s on any machine
   corewise links --cpus llc:0 --all-pairs     every pair of these cpus
@@ -112,7 +112,7 @@ pub struct LinksMachine {
 }
 
 impl LinksMachine {
-    /// As other commands take it.
+    /// Converts to the arguments of other commands.
     pub fn arguments(&self) -> MachineArguments {
         MachineArguments { machine: self.machine.clone() }
     }
@@ -159,7 +159,7 @@ pub enum UnitName {
 }
 
 impl UnitName {
-    /// How many nanoseconds it has.
+    /// Returns the unit in nanoseconds.
     pub const fn nanoseconds(self) -> f64 {
         match self {
             Self::Ns => 1.0,
@@ -194,7 +194,7 @@ const BLOCKS: [u32; 3] = [4 << 10, 64 << 10, 1 << 20];
 const BOUND: u32 = 64;
 
 impl KindName {
-    /// The ways to talk that it stands for.
+    /// Returns the corresponding ways to talk.
     pub fn whats(self, slots: &[Slots]) -> Vec<What> {
         match self {
             Self::Cas => vec![What::Cas],

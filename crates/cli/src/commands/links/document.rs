@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::app::document::SentencesDocument;
 use crate::draw::story::Story;
 
-/// What `corewise links compare --json` prints.
+/// The output of `corewise links compare --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/links-comparison/1")]
 pub struct LinksComparisonDocument<'a> {
@@ -20,12 +20,12 @@ pub struct LinksComparisonDocument<'a> {
     /// The sentences of the screen.
     #[serde(flatten)]
     sentences: SentencesDocument,
-    /// One entry for each way to talk that both have.
+    /// One entry for each way to talk that both maps have.
     kinds: &'a [LinkComparison],
 }
 
 impl<'a> LinksComparisonDocument<'a> {
-    /// The document of a comparison.
+    /// Creates the document.
     pub fn new([before, after]: [String; 2], story: &Story, kinds: &'a [LinkComparison]) -> Self {
         let sentences = SentencesDocument::new(story);
         Self { schema: "corewise/links-comparison/1", before, after, sentences, kinds }

@@ -15,34 +15,34 @@ use corewise_model::links::map::Unit;
 
 use crate::draw::heat::{HeatMap, Side};
 
-/// In which order the cpus of a matrix are drawn, and what stands beside them.
+/// The order of the cpus in a drawn matrix, and their labels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
-    /// Places of the matrix in the order in which they are drawn, by number or by group.
+    /// Places of the matrix in drawing order, by number or by group.
     pub order: Vec<usize>,
-    /// Rising indices in `order` where a new group begins; 0 may be among them or not. Empty where there are no groups.
+    /// Rising indices in `order` at which a new group begins; 0 is optional. Empty without groups.
     pub boundaries: Vec<usize>,
-    /// What a place of the matrix is called; a place without an entry has no label.
+    /// Labels of the places of the matrix; a place without an entry has none.
     pub labels: Vec<String>,
-    /// What the groups are called, in the order in which they are drawn; a group without an entry has no name.
+    /// Names of the groups in drawing order; a group without an entry has none.
     pub names: Vec<String>,
-    /// What the costs are.
+    /// The unit of the costs.
     pub unit: Unit,
-    /// For each two places of the matrix, row by row, whether the cost is predicted; empty where all are measured.
+    /// True for each predicted cost, for each two places of the matrix, row by row. Empty if all are measured.
     pub predicted: Vec<bool>,
-    /// The costs at which the scale begins and ends, in nanoseconds, where they are known of classes: siblings are too few for a quantile, and
-    /// one outlier too much.
+    /// The ends of the scale in nanoseconds, if known from cost classes. Siblings are too few for a quantile, and one
+    /// outlier would shift an extreme.
     pub ends: Option<[f64; 2]>,
 }
 
 impl Layout {
-    /// All cpus by rising number, without groups.
+    /// Orders all cpus by number, without groups.
     pub fn by_number(matrix: &Matrix) -> Self {
         let labels = matrix.cpus().iter().map(u32::to_string).collect();
         Self { order: (0..matrix.len()).collect(), labels, ..Self::default() }
     }
 
-    /// The cpus of one group after the other, named group:0, group:1, …; cpus in none of them come last and have no group's name.
+    /// Orders the cpus by group, named group:0, group:1, …; ungrouped cpus come last, without a name.
     pub fn by_group(matrix: &Matrix, groups: &[CpuSet]) -> Self {
         let mut layout = Self { order: Vec::new(), ..Self::by_number(matrix) };
         let mut left = matrix.cpu_set();
@@ -60,7 +60,7 @@ impl Layout {
         layout
     }
 
-    /// The layout of a matrix of which a part was measured.
+    /// Marks the costs that were not measured as predicted.
     #[must_use]
     pub fn with_predictions(mut self, all: &Matrix, measured: &Matrix) -> Self {
         let places = all.len();
@@ -78,7 +78,7 @@ impl Layout {
         self.order.extend(cpus.iter().filter_map(|cpu| matrix.place(cpu)));
     }
 
-    /// The groups as ranges of `order`; one of all cpus where there are no boundaries.
+    /// Returns the groups as ranges of `order`; a single range without boundaries.
     fn groups(&self) -> Vec<Range<usize>> {
         let count = self.order.len();
         let inner = self.boundaries.iter().copied().filter(|&index| 0 < index && index < count);
@@ -89,7 +89,7 @@ impl Layout {
         starts.zip(ends.iter().copied()).map(|(start, end)| start..end).collect()
     }
 
-    /// The heat map of a matrix.
+    /// Returns the heat map of a matrix.
     pub fn heat_map(&self, matrix: &Matrix) -> HeatMap {
         let count = self.order.len();
         let cells = || (0..count).flat_map(|row| (0..count).map(move |column| (row, column)));
@@ -113,8 +113,8 @@ impl Layout {
         }
     }
 
-    /// What is drawn in a row and column, in nanoseconds: the cost that way, or of the pair where only the other way is known; not a number
-    /// on the diagonal and where nothing is known.
+    /// Returns the cost of a cell in nanoseconds: that of its direction, or of the pair if only the other direction
+    /// is known. NaN on the diagonal, and for unknown costs.
     fn cost(&self, matrix: &Matrix, row: usize, column: usize) -> f64 {
         let (first, second) = (self.order[row], self.order[column]);
         if row == column || first.max(second) >= matrix.len() {
@@ -124,14 +124,13 @@ impl Layout {
         if way.is_finite() { way } else { matrix.cost(first, second) }
     }
 
-    /// Whether what is drawn in a row and column is predicted.
     fn is_predicted(&self, row: usize, column: usize) -> bool {
         let (first, second) = (self.order[row], self.order[column]);
         let places = self.predicted.len().isqrt();
         first.max(second) < places && self.predicted[first * places + second]
     }
 
-    /// Whether it matters who is first.
+    /// Returns true if the cost of some pair depends on the direction.
     fn is_directed(&self, matrix: &Matrix) -> bool {
         let count = self.order.len();
         let differs = |row, column| {

@@ -1,4 +1,4 @@
-//! Maps, matrices and samples from files: corewise's own JSON, and what other tools write.
+//! Maps, matrices and samples from files: corewise's own JSON, and formats of other tools.
 
 use std::io::{BufReader, Read as _};
 use std::path::Path;
@@ -24,7 +24,7 @@ struct Document {
     observed: LinkMap,
 }
 
-/// A map from a file: corewise's own, or another tool's.
+/// Reads a map from a file of corewise or of another tool.
 pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
     if !is_json(path)? {
         return of_other_tool(path, machine, unit);
@@ -51,14 +51,14 @@ pub fn map(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Re
     })
 }
 
-/// A map from a file on its way into the history, where it is an import even if corewise made it: a file says nothing of this machine.
+/// Reads a map to store. Even a map of corewise counts as imported: its file does not prove that it is of this machine.
 pub fn imported(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>) -> Result<LinkMap, Failure> {
     let mut map = map(path, machine, unit)?;
     map.provenance.origin = of_file(&name_of(path), &map.provenance.origin);
     Ok(map)
 }
 
-/// Where a map of corewise's comes from that is in a file.
+/// Returns the origin of a map of corewise that was read from a file.
 pub fn of_file(file: &str, before: &Origin) -> Origin {
     match before {
         Origin::Imported { .. } => before.clone(),
@@ -69,7 +69,7 @@ pub fn of_file(file: &str, before: &Origin) -> Origin {
     }
 }
 
-/// The costs that a file tells, to stand for a machine: of its first way to talk.
+/// Returns the costs of a file's first way to talk, for a simulation.
 pub fn matrix(path: &Path) -> Result<(What, Unit, Matrix), Failure> {
     let map = map(path, None, None)?;
     let series = map.series.first().ok_or_else(|| Failure::unavailable(format!("{} has no costs", path.display())))?;
@@ -80,7 +80,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Raw samples: those of each pair and direction that a file has, in the order of time.
+/// Returns the raw samples of each pair and direction of a file, in order of time.
 pub fn samples(path: &Path) -> Result<Vec<Vec<f64>>, Failure> {
     let map = map(path, None, None)?;
     let pairs = map.series.into_iter().flat_map(|series| series.links.pairs);
@@ -134,7 +134,7 @@ fn of_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>)
     })
 }
 
-/// Turns costs of a unit that somebody named into nanoseconds; refuses those that no two cpus have and of which nobody did.
+/// Converts costs of a given unit to nanoseconds. Without a unit, refuses costs that are too low for any two cpus.
 fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>) -> Result<(), &'static str> {
     match unit {
         Some(_) if in_cycles => Err("its numbers are cycles, which no --unit turns into nanoseconds"),
@@ -150,7 +150,8 @@ fn in_nanoseconds(series: &mut [Series], in_cycles: bool, unit: Option<UnitName>
     }
 }
 
-/// Whether most costs are less than a line takes from any core to another. One send of many through a queue may take that little.
+/// Returns true if most costs are below the transfer time of a line between any two cores. A send among many through
+/// a queue may be that cheap.
 fn is_too_cheap(series: &Series) -> bool {
     const LEAST_NS: f64 = 2.0;
     let costs: Vec<f64> = series.links.pairs.iter().map(Pair::one_way_ns).collect();
@@ -160,7 +161,7 @@ fn is_too_cheap(series: &Series) -> bool {
     }
 }
 
-/// Whether a machine has the cpus of a file; a remark says where not.
+/// Returns true if a machine has the cpus of a file; adds a remark otherwise.
 fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
     let fits = cpus.is_subset(&machine.online);
     if !fits {
@@ -170,7 +171,6 @@ fn fits(machine: &Machine, cpus: &CpuSet, remarks: &mut Vec<String>) -> bool {
     fits
 }
 
-/// Whether a file begins as JSON does.
 fn is_json(path: &Path) -> Result<bool, Failure> {
     let mut start = BufReader::new(opened(path, InputKind::LinkMap)?).bytes().map_while(Result::ok);
     Ok(start.find(|byte| !byte.is_ascii_whitespace()) == Some(b'{'))

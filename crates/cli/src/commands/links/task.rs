@@ -1,4 +1,4 @@
-//! What the words behind `links` mean here.
+//! The task of `links`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::app::placing::expression;
 use crate::app::values::SlotsName;
 use crate::draw::suggestion::words_in_shell;
 
-/// Without a word, a map takes this long at most.
+/// Default limit of the duration of a map.
 const BUDGET: Duration = Duration::from_secs(60);
-/// With --all-pairs alone, a map takes as long as it takes; a day is the longest that any command may.
+/// Limit with --all-pairs alone: a day, the maximum of any command.
 const NO_LIMIT: Duration = Duration::from_secs(86_400);
 
-/// What to do.
+/// A parsed `links` command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinksTask {
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// What to print.
+    /// The output format.
     pub format: FormatName,
     /// The order of cpus in pictures.
     pub order: Option<OrderName>,
 }
 
-/// A thing that `links` does.
+/// An action of `links`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Measure this machine, or simulate another.
@@ -41,34 +41,34 @@ pub enum Action {
     Import {
         /// The files.
         files: Vec<PathBuf>,
-        /// What their numbers are, where that was said.
+        /// The unit of their numbers, if given.
         unit: Option<UnitName>,
-        /// The machine that they are of, where that was said.
+        /// Their machine, if given.
         machine: Option<MachineChoice>,
     },
     /// Compare two maps.
     Compare {
-        /// The earlier.
+        /// The earlier map.
         before: Source,
-        /// The later.
+        /// The later map.
         after: Source,
-        /// The machine that imported files are of, where that was said.
+        /// The machine of imported files, if given.
         machine: Option<MachineChoice>,
     },
     /// Show a stored map.
     Show(i64),
 }
 
-/// A map that is to be made.
+/// A request for a new map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapRequest {
     /// The ways to talk.
     pub kinds: Vec<What>,
-    /// The cpus; all that are allowed where nothing was said.
+    /// The cpus; all allowed cpus if not given.
     pub cpus: Option<Expression>,
-    /// How long it may take.
+    /// Maximum duration.
     pub budget: Duration,
-    /// How many pairs.
+    /// Limits of the number of pairs.
     pub limits: Limits,
     /// The seed.
     pub seed: Option<u64>,
@@ -76,18 +76,18 @@ pub struct MapRequest {
     pub simulate: Option<Simulation>,
 }
 
-/// What stands for a machine.
+/// A simulated machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
     /// The matrix's file.
     pub matrix: PathBuf,
-    /// The file that noise is drawn from.
+    /// The file from which noise is drawn.
     pub noise: Option<PathBuf>,
-    /// The machine that the matrix is of, where that was said.
+    /// The machine of the matrix, if given.
     pub machine: Option<MachineChoice>,
 }
 
-/// Where a map comes from.
+/// The source of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The history.
@@ -97,12 +97,12 @@ pub enum Source {
 }
 
 impl Source {
-    /// A number is one of the history; `./3` is a file.
+    /// Interprets a number as one of the history; `./3` is a file.
     fn new(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::File(text.into()), Self::Stored)
     }
 
-    /// The line that compares two.
+    /// Returns the command line that compares two sources.
     pub fn again(both: [&Self; 2]) -> String {
         let typed = |source: &Self| match source {
             Self::Stored(number) => number.to_string(),
@@ -115,7 +115,7 @@ impl Source {
         words_in_shell(command.words())
     }
 
-    /// What was typed.
+    /// Describes the source: "map 3", or the path of a file.
     pub fn words(&self) -> String {
         match self {
             Self::Stored(number) => format!("map {number}"),
@@ -125,10 +125,10 @@ impl Source {
 }
 
 impl LinksTask {
-    /// The task that was typed.
+    /// Interprets the arguments.
     ///
     /// # Errors
-    /// [`Failure`] for what does not go together, and for an expression that is none.
+    /// The options contradict each other, or an expression is invalid.
     pub fn new(typed: LinksArguments) -> Result<Self, Failure> {
         let (format, order) = (typed.format, typed.order);
         let machine =
@@ -158,7 +158,7 @@ impl LinksTask {
 }
 
 impl LinksArguments {
-    /// What was said that the word behind `links` has no use for.
+    /// Returns the failure for options that do not apply to the subcommand.
     fn makes_no_sense(&self) -> Option<Failure> {
         let refused = |what: &str, next: &str| Some(Failure::usage(what).next(next));
         let is_table = self.format != FormatName::Text;
@@ -179,7 +179,7 @@ impl LinksArguments {
         }
     }
 
-    /// Whether something was said of a new map.
+    /// Returns true if an option of a new map is given.
     fn measures(&self) -> bool {
         let said = [self.channel, self.all_pairs, self.cpus.is_some(), self.budget.is_some(), self.seed.is_some()];
         said.contains(&true) || !self.kind.is_empty() || !self.slots.is_empty() || self.simulate.is_some()
@@ -199,7 +199,7 @@ fn map_request(typed: &LinksArguments, machine: Option<MachineChoice>) -> Result
     })
 }
 
-/// The ways to talk, each once, in the order in which they were named.
+/// Returns the ways to talk, each once, in the order in which they were named.
 fn kinds(typed: &LinksArguments) -> Result<Vec<What>, Failure> {
     let mut names = typed.kind.clone();
     if typed.channel {

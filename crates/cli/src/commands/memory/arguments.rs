@@ -1,4 +1,4 @@
-//! What was typed behind `memory`.
+//! Arguments of `memory`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::app::values::{budget, size_bytes};
 
-/// What `memory --help` ends with.
+/// The end of `memory --help`.
 const AFTER: &str = "Examples:
   corewise memory                             latency by working set, latency and bandwidth of each node, latency under load
   corewise memory --budget 5m                 the same on a large machine, with narrower intervals

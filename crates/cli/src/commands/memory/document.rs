@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::app::document::SentencesDocument;
 use crate::draw::story::Story;
 
-/// What `corewise history compare --json` prints of two maps of memory.
+/// The output of `corewise history compare --json` for two maps of memory.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/memory-comparison/1")]
 pub struct MemoryComparisonDocument<'a> {
@@ -20,12 +20,12 @@ pub struct MemoryComparisonDocument<'a> {
     /// The sentences of the screen.
     #[serde(flatten)]
     sentences: SentencesDocument,
-    /// Every number that both have.
+    /// Every number that both maps have.
     numbers: &'a [MemoryChange],
 }
 
 impl<'a> MemoryComparisonDocument<'a> {
-    /// The document of a comparison.
+    /// Creates the document.
     pub fn new([before, after]: [i64; 2], story: &Story, numbers: &'a [MemoryChange]) -> Self {
         let sentences = SentencesDocument::new(story);
         Self { schema: "corewise/memory-comparison/1", before, after, sentences, numbers }

@@ -1,4 +1,4 @@
-//! The screen: levels by working set, what each group of cpus pays for each node, streams, load, and what it means.
+//! The screen of a map of memory: levels by working set, latencies, streams, load, and the findings.
 
 mod comparison;
 mod figures;
@@ -105,7 +105,7 @@ fn some(estimate: Option<&Estimate>) -> Line {
     estimate.map_or_else(Line::new, |estimate| Line::new().strong(brief(estimate.median)))
 }
 
-/// "116–124": faint.
+/// Formats an interval as "116–124", faint.
 fn interval(estimate: Option<&Estimate>) -> Line {
     let words = |estimate: &Estimate| format!("{}–{}", brief(estimate.low), brief(estimate.high));
     estimate.map_or_else(Line::new, |estimate| Line::new().faint(words(estimate)))

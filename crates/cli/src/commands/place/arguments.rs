@@ -1,4 +1,4 @@
-//! What was typed behind `place`.
+//! Arguments of `place`.
 
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
@@ -14,7 +14,7 @@ const EXAMPLES: &str = "Examples:
   corewise place --from taskset 55                   what another tool's notation means
   corewise place --candidates --threads 4            placements worth trying with 4 threads";
 
-/// Ends `place --help`: the placement language in one screen, and examples.
+/// Returns the end of `place --help`: the placement language in one screen, and examples.
 fn end_of_help() -> String {
     format!("The placement language:\n{}\n\n{EXAMPLES}", language_table(2))
 }
@@ -43,7 +43,7 @@ pub struct PlaceArguments {
     pub machine: MachineArguments,
 }
 
-/// Parser of the names of notations: all that can be printed, or those that can be read.
+/// Returns the parser of the names of notations: all that can be printed, or those with a reader.
 fn notation_names(to_print: bool) -> PossibleValuesParser {
     let notations = Notation::ALL.into_iter().filter(move |notation| to_print || notation.is_readable());
     PossibleValuesParser::new(notations.map(Notation::word))

@@ -1,4 +1,4 @@
-//! `corewise place --candidates`: which placements are worth trying on a machine.
+//! `corewise place --candidates`: lists placements worth trying on a machine.
 
 pub mod document;
 
@@ -19,7 +19,7 @@ use screen::screen;
 /// Lists the candidates.
 pub fn run(request: &CandidatesRequest, settings: &Settings) -> Result<Exit, Failure> {
     let Chosen { machine, description } = machine::read(&request.machine)?;
-    // Whoever another machine belongs to may use all of it, and its surveys are not here.
+    // On another machine all allowed cpus count as reachable, and no surveys are stored here.
     let (machine, reachable, busiest) = match request.machine {
         MachineChoice::Here => {
             let (reachable, busiest) = (reachable_here(&machine), settings.busiest_cpu(&machine));

@@ -9,28 +9,28 @@ use corewise_machine::{Level, Machine};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise place --json` prints.
+/// The output of `corewise place --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/placement/1")]
 pub struct PlaceDocument<'a> {
     #[schemars(extend("const" = "corewise/placement/1"))]
     schema: &'static str,
-    /// What was written.
+    /// The expression as typed.
     expression: &'a str,
-    /// The name under which the history knows the machine.
+    /// The name of the machine in the history.
     fingerprint: String,
-    /// The selected cpus, their order, and which were left out.
+    /// The selected cpus, their order, and the cpus left out.
     resolution: &'a Resolution,
-    /// How much of each level it is, outermost first.
+    /// The share of each level, outermost first.
     levels: Vec<LevelShare>,
-    /// What the text means in the notation that it was read in, where that is another tool's, one sentence each.
+    /// The meaning of the text in another tool's notation, one sentence each.
     remarks: &'a [String],
     /// The same cpus in each notation, by its name.
     notations: BTreeMap<&'static str, Vec<NotationEntry>>,
 }
 
 impl<'a> PlaceDocument<'a> {
-    /// The document of a placement.
+    /// Creates the document.
     pub fn new(placed: &Placed<'a>) -> Self {
         let (machine, resolution) = (placed.machine, placed.resolution);
         let share = |level| {
@@ -55,25 +55,25 @@ impl<'a> PlaceDocument<'a> {
     }
 }
 
-/// How much of a level a placement is.
+/// The share of a level that a placement covers.
 #[derive(Serialize, JsonSchema)]
 pub struct LevelShare {
     /// The level.
     level: Level,
-    /// How many objects of it the machine has.
+    /// The number of its objects on the machine.
     objects: usize,
-    /// The indices of those that the placement has a cpu of.
+    /// The indices of the objects with a cpu of the placement.
     touched: Vec<usize>,
 }
 
 /// One line of a notation.
 #[derive(Serialize, JsonSchema)]
 pub struct NotationEntry {
-    /// Which of the notation's lines it is.
+    /// The label of the line within the notation.
     label: String,
-    /// What to paste; null where this notation cannot say it, which the remarks explain.
+    /// The text to paste; null if this notation cannot express it, which the remarks explain.
     text: Option<String>,
-    /// What to know before it is used.
+    /// Remarks to read before use.
     remarks: Vec<String>,
 }
 
@@ -82,12 +82,12 @@ pub struct NotationEntry {
 pub struct Placed<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// What was written.
+    /// The expression as typed.
     pub text: &'a str,
-    /// What it is here.
+    /// The cpus that it selects here.
     pub resolution: &'a Resolution,
-    /// What the text means in the notation that it was read in, if that is not ours.
+    /// The result of reading another tool's notation; `None` for the placement language.
     pub read: Option<&'a Read>,
-    /// What the machine file says of itself, where the machine comes from one.
+    /// The description in the machine file, if the machine comes from one.
     pub description: Option<&'a Description>,
 }

@@ -1,4 +1,4 @@
-//! The screen of `corewise place`: the cpus on the machine's picture, counts, who was left out, every notation.
+//! The screen of `corewise place`: the cpus on the machine's picture, counts, cpus left out, every notation.
 
 use corewise_machine::placement::notation::{self, Notation, NotationLine};
 use corewise_machine::placement::{LeftOut, Reason};
@@ -12,16 +12,16 @@ use crate::draw::story::lines;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::{unbroken, wrap};
 
-/// The width of the words before facts.
+/// The width of the labels before facts.
 const LABEL_WIDTH: usize = 10;
-/// Machines with more objects than this show like objects on one line.
+/// Machines with more objects than this show equal objects on one line.
 const FEW_OBJECTS: usize = 24;
-/// Of a notation with more lines than this, only so many are shown.
+/// Maximum number of lines shown of a notation.
 const MOST_LINES: usize = 4;
-/// Texts to be pasted are shown up to so many times the terminal's width.
+/// Maximum length of a text to paste, in widths of the terminal.
 const LONGEST_WIDTHS: usize = 3;
 
-/// The whole screen of a placement.
+/// Returns the whole screen of a placement.
 pub fn screen(placed: &Placed<'_>, width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.extend(lines(&[headline(placed.machine, &[])], width));
@@ -33,7 +33,7 @@ pub fn screen(placed: &Placed<'_>, width: usize) -> Screen {
     screen
 }
 
-/// The cpus, and what the text means where it is another tool's.
+/// Returns the cpus, and the meaning of another tool's notation.
 fn answer(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let cpus = &placed.resolution.cpus;
     let text = placed.text.lines().collect::<Vec<_>>().join("; ");
@@ -45,7 +45,7 @@ fn answer(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     lines
 }
 
-/// How much of each level it is, in which order threads take it, and who was left out.
+/// Returns the share of each level, the order in which threads take the cpus, and the cpus left out.
 fn facts(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     let mut lines = labelled("Uses", levels(placed), width);
     let order = corewise_machine::placement::list(&placed.resolution.order);
@@ -65,7 +65,7 @@ fn labelled(label: &str, items: Vec<String>, width: usize) -> Vec<Line> {
     wrap(&Line::new().faint(format!("{label:<LABEL_WIDTH$}")).plain(items.join(" · ")), width, LABEL_WIDTH)
 }
 
-/// "1 of 2 llcs" and so on; a level whose objects are those of another is left out.
+/// Formats shares as "1 of 2 llcs"; leaves out a level with the same objects as another.
 fn levels(placed: &Placed<'_>) -> Vec<String> {
     let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
     let same = |level: Level, other: Level| machine.objects(level) == machine.objects(other);
@@ -86,7 +86,7 @@ fn levels(placed: &Placed<'_>) -> Vec<String> {
     Level::ALL.into_iter().filter_map(part).map(|part| unbroken(&part)).collect()
 }
 
-/// "8 of 16 cores: 7 whole, 1 in part"; without siblings, how many.
+/// Formats cores as "8 of 16 cores: 7 whole, 1 in part", or only their number on a machine without siblings.
 fn cores(machine: &Machine, cpus: &CpuSet) -> String {
     let touched: Vec<&CpuSet> =
         machine.cores.iter().map(|core| &core.cpus).filter(|core| !core.is_disjoint(cpus)).collect();
@@ -105,7 +105,6 @@ fn left_out(out: &LeftOut) -> String {
     format!("{} {}{named}", out.cpus, out.reason.words())
 }
 
-/// What a user of these cpus should know.
 fn warnings(placed: &Placed<'_>) -> Vec<String> {
     let (machine, cpus) = (placed.machine, &placed.resolution.cpus);
     let without = |allowed: bool| {
@@ -147,7 +146,7 @@ fn notations(placed: &Placed<'_>, width: usize) -> Vec<Line> {
             let more = printed.len() - MOST_LINES;
             lines.push(Line::new().plain(" ".repeat(label + 2)).faint(format!("… and {}", count(more, "more line"))));
         }
-        // Where the numbers may be others than the user's, the page says so.
+        // Windows may number cpus differently, which the remark explains.
         if matches!(notation, Notation::Windows | Notation::PowerShell) {
             for remark in not_said(&printed, &mut said) {
                 lines.extend(wrap(&Line::new().plain(" ".repeat(label + 2)).faint(remark), width, label + 2));
@@ -157,7 +156,7 @@ fn notations(placed: &Placed<'_>, width: usize) -> Vec<Line> {
     lines
 }
 
-/// The remarks of lines that can be pasted, each once on the whole page.
+/// Returns the remarks of pasteable lines, each once on the whole page.
 fn not_said(printed: &[NotationLine], said: &mut Vec<String>) -> Vec<String> {
     let remarks = printed.iter().filter(|line| line.text.is_some()).flat_map(|line| &line.remarks);
     let before = said.len();
@@ -169,7 +168,7 @@ fn not_said(printed: &[NotationLine], said: &mut Vec<String>) -> Vec<String> {
     said[before..].to_vec()
 }
 
-/// What is to be pasted is never broken into lines: a terminal does that and still copies it whole.
+/// Returns a text to paste, never broken into lines: a terminal wraps it and still copies it whole.
 fn pasted(name: &str, label: usize, line: &NotationLine, width: usize) -> Vec<Line> {
     let head = Line::new().faint(format!("  {name:<label$}"));
     match &line.text {

@@ -1,4 +1,4 @@
-//! What `corewise place` is asked for.
+//! Requests of `corewise place`.
 
 use corewise_machine::placement::notation::Notation;
 
@@ -6,43 +6,43 @@ use super::arguments::PlaceArguments;
 use crate::app::failure::{Exit, Failure};
 use crate::app::machine::MachineChoice;
 
-/// A placement to be shown.
+/// A placement to show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceRequest {
-    /// What was written.
+    /// The expression as typed.
     pub text: String,
-    /// The notation it is written in; absent for the placement language.
+    /// Its notation; `None` for the placement language.
     pub from: Option<Notation>,
     /// The one notation to print, instead of the screen.
     pub alone: Option<Notation>,
-    /// The machine it is about.
+    /// The machine.
     pub machine: MachineChoice,
 }
 
-/// The placements that are worth trying.
+/// A request for the placements worth trying.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CandidatesRequest {
-    /// How many threads the program has, where that was said.
+    /// Number of threads of the program, if given.
     pub threads: Option<u32>,
-    /// The machine it is about.
+    /// The machine.
     pub machine: MachineChoice,
 }
 
 impl CandidatesRequest {
-    /// What the arguments ask for.
+    /// Interprets the arguments.
     ///
     /// # Errors
-    /// [`Failure`] for a machine that is not known.
+    /// The machine is not known.
     pub fn new(arguments: &PlaceArguments) -> Result<Self, Failure> {
         Ok(Self { threads: arguments.threads, machine: MachineChoice::new(&arguments.machine)? })
     }
 }
 
 impl PlaceRequest {
-    /// What the arguments ask for. An expression in several arguments, such as `all - core:0` without quotes, is one.
+    /// Interprets the arguments. Several arguments, such as `all - core:0` without quotes, form one expression.
     ///
     /// # Errors
-    /// [`Failure`] for a machine that is not known.
+    /// The machine is not known.
     pub fn new(arguments: PlaceArguments) -> Result<Self, Failure> {
         let notation = |name: &str| name.parse::<Notation>().map_err(|error| Failure::new(Exit::Usage, error));
         Ok(Self {

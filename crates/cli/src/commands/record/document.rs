@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise record --json` prints.
+/// The output of `corewise record --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/record/1")]
 pub struct RecordDocument {
@@ -16,7 +16,7 @@ pub struct RecordDocument {
 }
 
 impl RecordDocument {
-    /// The document of a recording.
+    /// Creates the document.
     pub fn new(file: String, size_bytes: u64) -> Self {
         Self { schema: "corewise/record/1", file, size_bytes }
     }

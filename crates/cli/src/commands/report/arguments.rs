@@ -1,4 +1,4 @@
-//! What was typed behind `report`.
+//! Arguments of `report`.
 
 use std::path::PathBuf;
 

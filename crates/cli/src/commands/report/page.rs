@@ -1,4 +1,4 @@
-//! The whole page: what it reports one after the other, each with its answer first, and the data at the end.
+//! The whole page: the sections, each with its answer first, and the data at the end.
 
 use corewise_machine::Machine;
 use corewise_machine::suggested_command;
@@ -14,22 +14,21 @@ use crate::draw::printable::printable;
 use crate::draw::text::Line;
 use crate::draw::{markdown, page};
 
-/// How it looks: in a window of any width, in the dark, and on paper.
+/// The style sheet, for windows of any width, dark mode, and paper.
 const STYLE: &str = include_str!("page.css");
 
-/// The heading of the rules.
 const RULES: &str = "Rules that keep placements";
 
-/// What a page is made of.
+/// The content of a page.
 pub struct Page {
-    /// What it says.
+    /// The reported results.
     pub sections: Vec<Section>,
-    /// The rules of this user, and the machine as it is now; absent where nothing of this machine is reported.
+    /// The rules of this user, and the machine as it is now; `None` if the report does not cover this machine.
     pub rules: Option<(Vec<Rule>, Machine)>,
 }
 
 impl Page {
-    /// The page as HTML: without a script, and with nothing that lies elsewhere.
+    /// Renders the page as HTML, without scripts or external resources.
     pub fn html(&self) -> String {
         let title = self.title();
         let page = html! {
@@ -75,7 +74,7 @@ impl Page {
         page.into_string()
     }
 
-    /// The page as Markdown: figures are named with the command that draws them.
+    /// Renders the page as Markdown. Figures are replaced by the command that draws them.
     pub fn markdown(&self) -> String {
         let mut blocks = vec![format!("# {}", markdown::text(&self.title()))];
         for section in &self.sections {
@@ -108,7 +107,7 @@ impl Page {
         }
     }
 
-    /// Where everything is, where there is more than one thing.
+    /// Returns the table of contents if there are several sections.
     fn contents(&self) -> Markup {
         html! {
             @if self.sections.len() > 1 {
@@ -119,7 +118,7 @@ impl Page {
         }
     }
 
-    /// The machines that it is about, each once.
+    /// Returns the machines of the results, each once.
     fn machines_of(&self) -> Vec<&Machine> {
         let mut known: Vec<(String, &Machine)> = Vec::new();
         for machine in self.sections.iter().filter_map(|section| section.result.as_ref()?.machine.as_ref()) {
@@ -156,7 +155,7 @@ impl Page {
     }
 }
 
-/// The rules with their evidence, and whether that holds today.
+/// Returns the rules with their evidence, and whether the evidence holds today.
 fn rules_grid(rules: &[Rule], machine: &Machine) -> Grid {
     let titles = ["rule", "placement", "evidence", "today"];
     let mut grid = Grid::new(titles.into_iter().map(|title| Column::text(title, 0)).collect());
@@ -168,12 +167,12 @@ fn rules_grid(rules: &[Rule], machine: &Machine) -> Grid {
     grid
 }
 
-/// What a machine is called; the name of its processor comes from elsewhere.
+/// Returns the printable name of a machine. The name of its processor is foreign input.
 fn name(machine: &Machine) -> String {
     printable(&model_name(machine))
 }
 
-/// "experiment 12: +6.1 % [4.2, 8.0]".
+/// Formats evidence as "experiment 12: +6.1 % [4.2, 8.0]".
 fn proof(evidence: &Evidence) -> String {
     let percent = |share: f64| if share.is_finite() { decimal(100.0 * share, 1) } else { "?".to_owned() };
     let sign = if evidence.effect > 0.0 { "+" } else { "" };
@@ -181,7 +180,7 @@ fn proof(evidence: &Evidence) -> String {
     format!("experiment {}: {sign}{} % [{low}, {high}]", evidence.experiment, percent(evidence.effect))
 }
 
-/// Whether a rule's evidence holds on the machine as it is now, and what has changed since.
+/// Describes whether a rule's evidence holds on the machine as it is now, and what has changed since.
 fn today(rule: &Rule, machine: &Machine) -> String {
     let changes = rule.evidence.as_ref().map(|evidence| evidence.changes(machine));
     let words = match changes.as_deref() {
@@ -195,7 +194,7 @@ fn today(rule: &Rule, machine: &Machine) -> String {
     printable(&if rule.disabled { format!("disabled; {words}") } else { words })
 }
 
-/// The scheduling environment, as names and values.
+/// Returns the scheduling environment, as names and values.
 fn environment(machine: &Machine) -> Vec<(String, String)> {
     let mut facts = machine.environment();
     facts.extend(machine.system.hypervisor.clone().map(|name| ("hypervisor".to_owned(), name)));

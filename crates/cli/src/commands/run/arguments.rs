@@ -1,11 +1,11 @@
-//! What was typed behind `run`.
+//! Arguments of `run`.
 
 use std::ffi::OsString;
 
 use clap::{Parser, ValueEnum};
 use corewise_machine::placement::memory::MemoryPolicy;
 
-/// The `--` is needed only where the command begins with a hyphen, and never wrong.
+/// The `--` is needed only if the command begins with a hyphen, and is always allowed.
 pub const USAGE: &str = "corewise run --on <EXPR> [OPTIONS] -- <COMMAND>...
        corewise run --on <EXPR> --pid <PID>";
 

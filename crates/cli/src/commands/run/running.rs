@@ -1,4 +1,4 @@
-//! `corewise run --pid`: a process that runs already goes to other cpus, through the journal.
+//! `corewise run --pid`: moves a running process to other cpus, through the journal.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -20,15 +20,15 @@ use crate::app::output::print_text;
 use crate::app::settings::Settings;
 use crate::draw::suggestion;
 
-/// Threads that are started while others are placed are found by looking again; a program that outruns this starts them for ever.
+/// Maximum number of passes over a process that keeps starting threads.
 const MOST_LOOKS: usize = 100;
 
-/// Puts all threads of a process on the cpus of an expression, and says how one would do it by hand.
+/// Moves all threads of a process to the cpus of an expression, and prints the equivalent command of the system.
 pub fn place(process: u32, on: &Expression, settings: &Settings) -> Result<Exit, Failure> {
     let facts = found(process)?;
     let cpus = resolve_for_process(on, &this_machine()?, process, settings)?.cpus;
     let mut journal = Journal::in_folder(settings.journal_folder()?);
-    // What fails on the way is taken back with the journal.
+    // On failure, the journal reverts the earlier changes.
     let (placed, seen) = place_all(&facts, &cpus, &mut journal)?;
     let pid = facts.process.id;
     journal.keep(&suggested_command::run_process(&on.to_string(), pid).line());
@@ -68,7 +68,8 @@ fn found(process: u32) -> Result<Facts, Failure> {
     }
 }
 
-/// Places threads until every new one has these cpus, and with them who is born of it; how many were placed, and how many there were.
+/// Places threads until every new one has these cpus, which its own children then inherit. Returns the number of
+/// threads placed, and of all threads seen.
 fn place_all(facts: &Facts, cpus: &CpuSet, journal: &mut Journal) -> Result<(usize, usize), Failure> {
     let mut seen: HashSet<Process> = HashSet::new();
     let mut placed = 0;
@@ -78,7 +79,7 @@ fn place_all(facts: &Facts, cpus: &CpuSet, journal: &mut Journal) -> Result<(usi
         if to_place.is_empty() && !seen.is_empty() {
             return Ok((placed, seen.len()));
         }
-        // Those that have ended meanwhile need no place.
+        // Threads that have ended meanwhile are skipped.
         let change = |thread: Process| AffinityChange::new(facts.process, thread, cpus.clone()).ok();
         let changes = to_place.into_iter().filter_map(|thread| change(thread.identity)).map(Change::Affinity).collect();
         for made in journal.make_all(changes).map_err(|error| not_journalled(&error))? {

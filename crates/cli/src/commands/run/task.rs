@@ -1,4 +1,4 @@
-//! What was typed for `run`, understood.
+//! The task of `run`.
 
 use corewise_lab::placing::{Spread, Wish};
 use corewise_machine::placement::hold::Enforcement;
@@ -13,10 +13,10 @@ use crate::app::rules::find_rules;
 use crate::app::settings::Settings;
 
 impl RunArguments {
-    /// With what the rule says that was named: this user's own, or the system's.
+    /// Returns the arguments with the placement of the named rule: this user's own, or the system's.
     ///
     /// # Errors
-    /// Where there is no such rule.
+    /// There is no such rule.
     pub fn with_rule(self, settings: &Settings) -> Result<Self, Failure> {
         let Some(name) = &self.rule else { return Ok(self) };
         let read = |of_system| -> Result<Rule, Failure> { Ok(find_rules(None, of_system, settings)?.read_rule(name)?) };
@@ -32,10 +32,10 @@ impl RunArguments {
         })
     }
 
-    /// What was typed, understood.
+    /// Interprets the arguments.
     ///
     /// # Errors
-    /// Where an expression or a role cannot be read.
+    /// An expression or a role cannot be read.
     pub fn task(self) -> Result<RunTask, Failure> {
         let on = placing::expression(self.on.as_deref().unwrap_or_default())?;
         let spread = match (self.one_per_thread, self.roles) {

@@ -1,4 +1,4 @@
-//! Activity: what else happened on each cpu while it was measured.
+//! Activity: other events on each cpu while it was measured.
 
 use corewise_machine::interrupt::plain_name;
 use corewise_model::survey::conclude::rows::Row;
@@ -10,7 +10,7 @@ use crate::draw::story::StoryPart;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::unbroken;
 
-/// The activity table: clock rate, interrupts, switches, and where the time went.
+/// Returns the activity table: clock rate, interrupts, switches, and shares of time.
 pub fn activity(rows: &[Row]) -> Vec<StoryPart> {
     if rows.is_empty() {
         return Vec::new();
@@ -68,7 +68,7 @@ fn cells(row: &Row) -> Vec<Line> {
     ]
 }
 
-/// Nothing happened: that is common, and grey.
+/// Formats a value, faint if it is 0 or absent.
 fn quiet_zero(value: f64, text: String) -> Line {
     if !value.is_finite() {
         return Line::new().faint(ABSENT);
@@ -76,7 +76,7 @@ fn quiet_zero(value: f64, text: String) -> Line {
     Line::new().with(if value == 0.0 { Tone::Faint } else { Tone::Plain }, text)
 }
 
-/// Interrupts by source, most first: a line for each row of cpus.
+/// Returns interrupts by source, most frequent first: a line for each row of cpus.
 pub fn sources(rows: &[Row]) -> Vec<StoryPart> {
     if rows.iter().all(|row| row.sources.is_empty()) {
         return Vec::new();
@@ -95,8 +95,8 @@ pub fn sources(rows: &[Row]) -> Vec<StoryPart> {
     lines
 }
 
-/// "timer 250, virtio1-req.0 12", and "interrupts 250 (0.4 % of the time)" where that is known; what is below a hundredth of the total is
-/// left to `--json`.
+/// Lists sources as "timer 250, virtio1-req.0 12", with the share of time if known. Sources below a hundredth of the
+/// total appear only in `--json`.
 fn listed(sources: &[(String, f64)], share: Option<f64>, tone: Tone) -> Line {
     let total: f64 = sources.iter().map(|(_, rate)| rate).sum();
     let shown = sources.iter().filter(|(_, rate)| *rate >= total / 100.0);

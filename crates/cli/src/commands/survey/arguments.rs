@@ -1,4 +1,4 @@
-//! What was typed for `survey`, with or without the word, and what it means on this machine.
+//! Arguments of `survey`, with or without the word, and the budget.
 
 use std::time::Duration;
 
@@ -29,10 +29,10 @@ pub struct SurveyArguments {
 }
 
 impl SurveyArguments {
-    /// These, typed before the word `survey`, and those behind it.
+    /// Joins these arguments, typed before the word `survey`, with those behind it.
     ///
     /// # Errors
-    /// Where the two contradict each other.
+    /// The two contradict each other.
     pub fn joined(self, after: Self) -> Result<Self, Failure> {
         let joined = Self {
             quick: self.quick || after.quick,
@@ -46,8 +46,10 @@ impl SurveyArguments {
         Ok(joined)
     }
 
-    /// How long a survey of so many cpus may take: what was asked for; otherwise 30 s (quick: 5 s) up to 32 cpus, and above
-    /// as much more as the square root of their number: 60 s at 128 cpus, 120 s at 512.
+    /// Returns the maximum duration for a number of cpus.
+    ///
+    /// The default is 30 s (quick: 5 s) up to 32 cpus. Above, it grows with the square root of the number: 60 s at
+    /// 128 cpus, 120 s at 512.
     pub fn budget(&self, cpus: usize) -> Duration {
         let default = if self.quick { QUICK_BUDGET } else { DEFAULT_BUDGET };
         self.budget.unwrap_or_else(|| grown(default, cpus))

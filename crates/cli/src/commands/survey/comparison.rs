@@ -1,4 +1,4 @@
-//! What changed between two surveys, beyond what two surveys differ by anyway.
+//! The changes between two surveys, beyond the usual differences between two surveys of one machine.
 
 use corewise_machine::CpuSet;
 use corewise_machine::suggested_command;
@@ -20,7 +20,7 @@ use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
-/// What `corewise history compare --json` prints of two surveys.
+/// The output of `corewise history compare --json` for two surveys.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/comparison/1")]
 pub struct ComparisonDocument<'a> {
@@ -33,11 +33,11 @@ pub struct ComparisonDocument<'a> {
     /// The sentences of the screen.
     #[serde(flatten)]
     sentences: SentencesDocument,
-    /// What changed.
+    /// The changes.
     comparison: &'a Comparison,
 }
 
-/// Says what changed between two stored surveys.
+/// Prints the changes between two stored surveys.
 pub fn print(numbers: [i64; 2], surveys: [&Survey; 2], settings: &Settings) -> Result<(), Failure> {
     let [before, after] = numbers;
     let works = surveys.map(|survey| survey.work.kind);
@@ -62,13 +62,12 @@ pub fn print(numbers: [i64; 2], surveys: [&Survey; 2], settings: &Settings) -> R
     show_story(settings, document, &story)
 }
 
-/// Composes the story of what changed between two stored surveys; `None` if they timed different work.
+/// Composes the story of the changes between two stored surveys; `None` if they timed different work.
 pub fn changes(numbers: [i64; 2], surveys: [&Survey; 2]) -> Option<Story> {
     let is_alike = surveys[0].work.kind == surveys[1].work.kind;
     is_alike.then(|| story(&compare(surveys[0], surveys[1]), numbers))
 }
 
-/// Composes the story of a comparison.
 fn story(comparison: &Comparison, [before, after]: [i64; 2]) -> Story {
     let title = Line::new().strong(format!("From survey {before} to survey {after}"));
     let title = if comparison.same_machine {
@@ -86,7 +85,7 @@ fn story(comparison: &Comparison, [before, after]: [i64; 2]) -> Story {
         .with(Notes, remarks(comparison))
 }
 
-/// That nothing changed is said only of what could be compared.
+/// Describes that nothing changed, and names the quantities that could not be compared.
 fn unchanged(comparison: &Comparison) -> String {
     let open: Vec<&str> = comparison.gaps.iter().map(|gap| gap.what.as_str()).collect();
     match (comparison.compared, open.is_empty()) {
@@ -155,7 +154,7 @@ fn numbers(numbers: &[NumberChange]) -> Vec<StoryPart> {
     vec![grid.into()]
 }
 
-/// What fits into a table beside two intervals in 80 columns.
+/// Returns a label that leaves room for two intervals in a table of 80 columns.
 fn label(quantity: Quantity) -> &'static str {
     if quantity == Quantity::Lost { "time lost" } else { quantity.words() }
 }
@@ -171,7 +170,7 @@ fn figure(quantity: Quantity, value: f64) -> String {
     if matches!(quantity, Quantity::Frequency | Quantity::Lost) { decimal(value, 2) } else { brief(value) }
 }
 
-/// More is better for a clock rate, and worse for all else.
+/// Returns the tone of a change: more is better for a clock rate, and worse for all other quantities.
 fn tone(change: &NumberChange) -> Tone {
     let rose = change.after.median > change.before.median;
     if rose == (change.quantity == Quantity::Frequency) { Tone::Good } else { Tone::Warn }

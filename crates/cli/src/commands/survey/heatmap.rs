@@ -1,4 +1,4 @@
-//! The core-to-core map: what talking between two cpus costs, as a heat map that fits the terminal.
+//! The core-to-core map: the cost of communication between two cpus, as a heat map that fits the terminal.
 
 use corewise_machine::{CpuSet, Level, Machine};
 use corewise_model::Survey;
@@ -17,10 +17,10 @@ use crate::draw::wrap::{unbroken, wrap};
 const FEW_CPUS: usize = 16;
 /// A map with more rows than this is shown in blocks.
 const MOST_ROWS: usize = 32;
-/// A figure has as much detail as a terminal of so many columns.
+/// Width in columns of a terminal that would show the same level of detail as a figure.
 const FIGURE_COLUMNS: usize = 400;
 
-/// The classes of cost and the map; nothing where no pair was measured.
+/// Returns the cost classes and the map; empty if no pair was measured.
 pub fn links(survey: &Survey) -> Vec<StoryPart> {
     if survey.links.pairs.is_empty() {
         return Vec::new();
@@ -34,7 +34,6 @@ pub fn links(survey: &Survey) -> Vec<StoryPart> {
     [classes, StoryPart::drawing(drawing)].into_iter().chain(figure).collect()
 }
 
-/// The map as a figure.
 fn figure(survey: &Survey) -> Option<StoryFigure> {
     let links = &survey.links;
     let map = choose(&survey.machine, links, FIGURE_COLUMNS)?;
@@ -59,7 +58,7 @@ fn figure(survey: &Survey) -> Option<StoryFigure> {
     })
 }
 
-/// The cost classes in a line, and how many pairs were measured.
+/// Returns the cost classes in a line, and the number of measured pairs.
 fn classes(links: &Links, classes: &[LinkClass]) -> StoryPart {
     let mut line = Line::new().strong("Links").plain("  ").faint("one way, ns:");
     for (place, class) in classes.iter().enumerate() {
@@ -75,7 +74,7 @@ fn classes(links: &Links, classes: &[LinkClass]) -> StoryPart {
     line.plain("  ").faint(unbroken(&format!("({})", pairs_words(links)))).hanging(2)
 }
 
-/// "338 of 1,128 pairs".
+/// Formats the number of pairs, such as "338 of 1,128 pairs".
 fn pairs_words(links: &Links) -> String {
     let measured = links.pairs.len();
     if (measured as u64) < links.possible_pairs {
@@ -85,19 +84,19 @@ fn pairs_words(links: &Links) -> String {
     }
 }
 
-/// Rows and columns of a map, and what each pair of them costs.
+/// Rows and columns of a map, with the cost of each pair of them.
 struct Map {
     labels: Vec<String>,
     /// The lowest cpu of each row.
     cpus: Vec<u32>,
-    /// What a row is: "cpu", "core", "llc"; where blocks are shown a cell is the median over its pairs.
+    /// The level of a row: "cpu", "core", "llc". If it is a block, a cell is the median over its pairs.
     unit: Level,
     costs: Vec<Vec<Option<f64>>>,
-    /// Figures, or shades only.
+    /// True if cells show figures, false if only shades.
     figures: bool,
 }
 
-/// The most detailed map that fits: cpus, cores, then blocks of ever larger levels.
+/// Returns the most detailed map that fits: cpus, cores, then blocks of ever larger levels.
 fn choose(machine: &Machine, links: &Links, width: usize) -> Option<Map> {
     let measured = cpus(links);
     let levels = [Level::Cpu, Level::Core, Level::Cluster, Level::Llc, Level::Die, Level::Node, Level::Package];
@@ -120,12 +119,12 @@ fn choose(machine: &Machine, links: &Links, width: usize) -> Option<Map> {
     Some(map)
 }
 
-/// Whether two levels cut the machine alike; then the outer one names the blocks.
+/// Returns true if two levels cut the machine alike; the outer one then names the blocks.
 fn same_cpus(machine: &Machine, inner: Level, outer: Level) -> bool {
     inner < Level::Core && machine.objects(inner) == machine.objects(outer)
 }
 
-/// The objects of a level that hold a measured cpu, as index and cpus.
+/// Returns the objects of a level that hold a measured cpu, as index and cpus.
 fn blocks(machine: &Machine, level: Level, measured: &CpuSet) -> Vec<(usize, CpuSet)> {
     let number = |index: usize, cpus: &CpuSet| match level {
         Level::Cpu | Level::Core => cpus.lowest().map_or(index, |cpu| cpu as usize),
@@ -146,7 +145,7 @@ impl Map {
         for pair in &links.pairs {
             let (Some(&a), Some(&b)) = (home.get(&pair.a), home.get(&pair.b)) else { continue };
             let siblings = || machine.index_of(Level::Core, pair.a) == machine.index_of(Level::Core, pair.b);
-            // A block of several cores speaks of its cores; what SMT siblings say to each other has a class of its own.
+            // A block of several cores is about its cores: links between SMT siblings have a class of their own.
             if a == b && unit != Level::Core && siblings() {
                 continue;
             }
@@ -167,13 +166,13 @@ impl Map {
         }
     }
 
-    /// It as a value for pictures: rows of one last-level cache are a group.
+    /// Converts the map for pictures; rows of one last-level cache form a group.
     fn heat_map(&self, machine: &Machine) -> HeatMap {
         let llc = |row: &usize| machine.index_of(Level::Llc, self.cpus[*row]).unwrap_or_default();
         let mut order: Vec<usize> = (0..self.labels.len()).collect();
         order.sort_by_key(|row| (llc(row), *row));
         let of_llcs: Vec<&[usize]> = order.chunk_by(|one, other| llc(one) == llc(other)).collect();
-        // "llc:3" is 3 where the axis says what it is.
+        // "llc:3" is labelled 3, because the axis names the level.
         let label = |&row: &usize| self.labels[row].rsplit(':').next().unwrap_or_default().to_owned();
         let mut side = Side::plain(self.unit.word(), order.iter().map(label).collect());
         if of_llcs.len() > 1 && self.unit > Level::Llc {
@@ -200,7 +199,7 @@ impl Map {
         self.labels.iter().map(String::len).max().unwrap_or(0)
     }
 
-    /// Width of a figure with its gap.
+    /// Returns the width of a figure with its gap.
     fn figure_width(&self) -> usize {
         let cells = self.costs.iter().flatten().flatten().map(|&cost| brief(cost).chars().count());
         cells.chain(self.labels.iter().map(String::len)).max().unwrap_or(1) + 2
@@ -219,7 +218,7 @@ impl Map {
         (costs().fold(f64::INFINITY, f64::min), costs().fold(f64::NEG_INFINITY, f64::max))
     }
 
-    /// The heat step of a cost, on a logarithmic scale over all costs of the map.
+    /// Returns the heat step of a cost, on a logarithmic scale over all costs of the map.
     fn step(&self, cost: f64) -> u8 {
         let (low, high) = self.range();
         if low <= 0.0 || high / low < FLAT {
@@ -248,7 +247,7 @@ impl Map {
             let cell = self.figure_width();
             text.extend(self.labels.iter().map(|label| format!("{label:>width$} ", width = cell - 1)));
         } else {
-            // Every second label, where it is short enough to stand over its own two cells of two columns.
+            // Every second label, if it fits over its own two cells of two columns.
             let label = |index: usize| self.labels[index].trim_start_matches(|c: char| !c.is_ascii_digit());
             text.extend((0..self.labels.len()).step_by(2).map(|index| format!("{:<4}", label(index))));
         }
@@ -274,7 +273,7 @@ impl Map {
         Line::new().with(Tone::Heat(step), text)
     }
 
-    /// What shades stand for, and what a cell is where it is more than one pair.
+    /// Explains the shades, and cells that summarise several pairs.
     fn legend(&self, width: usize) -> Vec<Line> {
         let (low, high) = self.range();
         let mut line = Line::new();

@@ -1,4 +1,4 @@
-//! Whole screens as snapshots: what a user sees of fabricated surveys and machines.
+//! Snapshots of whole screens of fabricated surveys and machines.
 
 mod hard;
 mod large;
@@ -18,23 +18,23 @@ fn shown(survey: &Survey, conclusions: &Conclusions, width: usize) -> String {
     story(survey, conclusions, &Kept::Stored(12), Vec::new()).at(width).plain()
 }
 
-/// The screen of a survey in which nothing stands out.
+/// Returns the screen of a survey in which nothing stands out.
 fn quiet(survey: &Survey, width: usize) -> String {
     shown(survey, &nothing(survey), width)
 }
 
-/// The screen of a survey that was too short, or of too few cpus, for any test.
+/// Returns the screen of a survey that was too short, or of too few cpus, for any test.
 fn too_short(survey: &Survey) -> String {
     shown(survey, &untested(survey), 80)
 }
 
-/// The screen of the article's 9950X3D.
+/// Returns the screen of the article's 9950X3D.
 fn article(width: usize) -> String {
     let survey = ryzen_survey();
     shown(&survey, &ryzen_conclusions(&survey), width)
 }
 
-/// A survey without the counts of interrupts of some rounds.
+/// Returns a survey without the counts of interrupts of some rounds.
 fn uncounted(mut survey: Survey, is_lost: fn(u32) -> bool) -> Survey {
     let rounds = survey.cpus.iter_mut().flat_map(|cpu| &mut cpu.rounds);
     for round in rounds.filter(|round| is_lost(round.round)) {
@@ -43,13 +43,13 @@ fn uncounted(mut survey: Survey, is_lost: fn(u32) -> bool) -> Survey {
     survey
 }
 
-/// The parts of a screen that begin with one of these words.
+/// Returns the parts of a screen that begin with one of these words.
 fn parts(screen: &str, beginnings: &[&str]) -> String {
     let is_wanted = |part: &&str| beginnings.iter().any(|beginning| part.starts_with(beginning));
     screen.split("\n\n").filter(is_wanted).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Every fabricated survey with its conclusions.
+/// Returns every fabricated survey with its conclusions.
 fn all() -> Vec<(Survey, Conclusions)> {
     let quiet = [small_guest_survey(), partial_survey(), single_cpu_survey(), large_survey()];
     let mut all: Vec<(Survey, Conclusions)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The story of a survey: the machine, its cpus in numbers, its links, and what all that means.
+//! The story of a survey: the machine, its cpus in numbers, its links, and the findings.
 
 use corewise_model::Survey;
 use corewise_model::survey::conclude::Conclusions;
@@ -16,7 +16,7 @@ use crate::draw::suggestion::{again, budget_of, words_in_shell};
 use crate::draw::survey::{Kept, foot, head};
 use crate::draw::text::Line;
 
-/// Composes the story of a survey; `memory` is a line on what the latest map of memory shows.
+/// Composes the story of a survey; `memory` is a line on the latest map of memory.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept, memory: Vec<Line>) -> Story {
     let rows = rows(survey, conclusions);
     let machine = survey.machine.clone();

@@ -1,4 +1,4 @@
-//! What was typed behind `tail`.
+//! Arguments of `tail`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::app::values::{between, budget};
 /// The command line of `tail`.
 pub const USAGE: &str = "corewise tail [OPTIONS]\n       corewise tail --beside [OPTIONS] -- <COMMAND>...";
 
-/// What `tail --help` ends with.
+/// The end of `tail --help`.
 pub const AFTER: &str = "Examples:
   corewise tail                          every cpu in turn, 30 s in all
   corewise tail --explain                also shows the cause of each stall (root, or CAP_PERFMON)
@@ -45,7 +45,7 @@ pub struct TailArguments {
     /// Total duration, such as 10s or 5m [default: 30s, more above 32 cpus]
     #[arg(help_heading = "What is measured", long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
-    // A stall shorter than a few readings of the clock is none, and one of a second is none that is looked for.
+    // Below a few readings of the clock there is no stall, and stalls of a second are out of scope.
     /// Count a piece as a stall if it takes this much longer than usual, such as 500ns or 5us
     #[arg(help_heading = "What is measured", long, value_name = "DURATION", default_value = "1us", value_parser = between("100ns", "1s"))]
     pub threshold: Duration,
@@ -92,7 +92,7 @@ pub enum WorkName {
 }
 
 impl WorkName {
-    /// As the model calls it.
+    /// Converts to the model's kind.
     pub const fn kind(self) -> WorkKind {
         match self {
             Self::Spin => WorkKind::Spin,

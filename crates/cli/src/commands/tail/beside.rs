@@ -1,4 +1,4 @@
-//! `corewise tail --beside`: runs a command, watches who interrupts it, and ends as it ends.
+//! `corewise tail --beside`: runs a command, watches its interruptions, and ends with its status.
 
 pub mod document;
 
@@ -27,7 +27,7 @@ use crate::app::settings::Settings;
 use document::{BesideDocument, ShownBeside};
 use screen::screen;
 
-/// Runs a command and watches it; does not return where it could be started, but ends corewise as the command ended.
+/// Runs a command and watches it. Returns only if the command could not be started; otherwise ends corewise with the command's status.
 pub fn run(
     on: Option<&Expression>,
     budget: Option<Duration>,
@@ -38,7 +38,7 @@ pub fn run(
     let mut command = Command::new(program);
     command.args(arguments);
     if settings.json {
-        // Standard output is the document's alone.
+        // Standard output is reserved for the document.
         command.stdout(ipc::error_as_output().unwrap_or_else(|_| Stdio::null()));
     }
     let wish = |on: &Expression| Wish { on: on.clone(), memory: None, spread: Spread::Together, in_group: false };
@@ -61,7 +61,7 @@ pub fn run(
     eye.started(child, budget);
     let end = Supervisor { held: &held, child }.wait(Some(&mut eye));
     let (watched, to_its_end) = eye.finish();
-    // The tracepoints rest again before anything is printed.
+    // Disables the tracepoints before anything is printed.
     drop(recorder);
     if let Err(failure) = shown(words, &watched, to_its_end, end, settings) {
         say(&failure);
@@ -69,7 +69,6 @@ pub fn run(
     leave(&held, end)
 }
 
-/// The cpus that the command may use.
 fn cpus(place: Option<&Place>) -> Result<CpuSet, Failure> {
     match place {
         Some(place) => Ok(place.resolution.cpus.clone()),
@@ -101,22 +100,21 @@ fn shown(
     show_beside(settings, || BesideDocument::new(&shown, exit_status, signal), || screen(&shown, settings.width))
 }
 
-/// How the command is watched.
 enum Way<'a> {
     Events(Box<Watcher<'a>>),
     Accounts(Box<Accounting>, Gap),
 }
 
-/// Watches a command until it ends, or until there has been enough.
+/// Watches a command until it ends, or until the budget is spent.
 struct Eye<'a> {
     way: Option<Way<'a>>,
     until: Option<Instant>,
-    /// What was seen, where watching ended before the command.
+    /// The result, if watching ended before the command.
     watched: Option<Watched>,
 }
 
 impl<'a> Eye<'a> {
-    /// Begins to watch cpus; where the kernel's events are refused, the kernel's accounts are read.
+    /// Begins to watch cpus; reads the kernel's accounts if its events are refused.
     fn open(recorder: &'a Result<Recorder, Gap>, cpus: &CpuSet) -> Self {
         let watcher = recorder.as_ref().map_err(Gap::clone).and_then(|recorder| {
             let refused = |error: io::Error| Gap::new("", error.to_string());
@@ -128,7 +126,7 @@ impl<'a> Eye<'a> {
                 Way::Events(Box::new(watcher))
             }
             Err(gap) => {
-                // What its processes leave behind is found among our own children.
+                // Orphans of the command become our children, and so can be found.
                 spawn::adopt_orphans();
                 Way::Accounts(
                     Box::new(Accounting::new(cpus)),
@@ -158,7 +156,7 @@ impl<'a> Eye<'a> {
         }
     }
 
-    /// What was seen, and whether that was all until now.
+    /// Returns the result, and whether the command was still watched.
     fn finish(mut self) -> (Watched, bool) {
         let to_its_end = self.way.is_some();
         self.end();

@@ -1,4 +1,4 @@
-//! Percentiles of all cpus in one picture: how long pieces took, by the share of pieces that took no longer.
+//! Percentiles of all cpus in one picture: the duration of pieces, by the share of pieces that took no longer.
 
 use corewise_machine::CpuSet;
 use corewise_model::histogram::Histogram;
@@ -11,24 +11,23 @@ use crate::draw::wrap::{unbroken, wrap};
 
 /// Rows of the picture, without its axis.
 const ROWS: usize = 12;
-/// More lines than these are drawn as a band, with the worst as lines where they leave it.
+/// Maximum number of lines. More curves become a band, with the worst as lines outside of it.
 const MOST_LINES: usize = 6;
 const WORST_LINES: usize = 3;
-/// The worst are those with the highest of this quantile.
+/// The quantile by which curves are ranked as worst.
 const WORST_BY: f64 = 0.999;
-/// The percentiles on the axis.
 const AXIS: [&str; 7] = ["50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
 /// Cells left of the axis for durations: "999 µs" with a space on either side.
 const MARGIN: usize = 8;
-/// The picture shows at least this ratio of durations, so that noise is not a cliff.
+/// Minimum ratio of durations shown, so that noise does not look like a cliff.
 const LEAST_RATIO: f64 = 4.0;
-/// A curve ends in the first column after its end, if that is not farther.
+/// A curve ends in the first column after its end, within this distance.
 const SLACK_DECADES: f64 = 0.05;
 const BAND: char = '░';
 const MIDDLE: char = '─';
 const SEVERAL: char = '●';
 
-/// The picture with its legend; nothing where nothing was recorded.
+/// Returns the picture with its legend; empty if nothing was recorded.
 pub fn percentiles(curves: &[(CpuSet, Histogram)], width: usize) -> Vec<Line> {
     let mut curves: Vec<Curve> = curves.iter().filter_map(|(cpus, histogram)| Curve::of(cpus, histogram)).collect();
     if curves.is_empty() {
@@ -39,7 +38,7 @@ pub fn percentiles(curves: &[(CpuSet, Histogram)], width: usize) -> Vec<Line> {
     let axes = Axes::of(curves.iter().chain(&others), width);
     let mut canvas = Canvas::new(axes.columns);
     canvas.band(&axes, &others);
-    // What never leaves the band needs no line: it is one of the others.
+    // A curve that never leaves the band needs no line and counts among the others.
     let mut mark = b'a';
     curves.retain(|curve| {
         let seen = canvas.line(&axes, char::from(mark), curve);
@@ -55,11 +54,10 @@ pub fn percentiles(curves: &[(CpuSet, Histogram)], width: usize) -> Vec<Line> {
     lines
 }
 
-/// The durations of one or more cpus.
 struct Curve<'a> {
     cpus: &'a CpuSet,
     histogram: &'a Histogram,
-    /// How far the curve goes: the decimal logarithm of how many pieces there are.
+    /// The extent of the curve: the decimal logarithm of the number of pieces.
     decades: f64,
 }
 
@@ -69,8 +67,9 @@ impl<'a> Curve<'a> {
         (pieces > 1).then(|| Self { cpus, histogram, decades: (pieces as f64).log10() })
     }
 
-    /// The duration in nanoseconds at a quantile of `1 - 10^-decades`; absent beyond the last piece. A piece stands at the
-    /// middle of its share of all (Hazen's plotting position), so that the longest ends the curve.
+    /// Returns the duration in nanoseconds at a quantile of `1 - 10^-decades`; `None` beyond the last piece.
+    ///
+    /// A piece stands at the middle of its share of all (Hazen's plotting position), so that the longest ends the curve.
     fn at(&self, decades: f64) -> Option<f64> {
         let quantile = 1.0 - 10_f64.powf(-decades) + 0.5 / self.histogram.count() as f64;
         let value = self.histogram.quantile_ns(quantile.min(1.0));
@@ -88,7 +87,6 @@ fn take_worst<'a>(curves: &mut Vec<Curve<'a>>) -> Vec<Curve<'a>> {
     curves.split_off(WORST_LINES)
 }
 
-/// What a column and a row stand for.
 struct Axes {
     columns: usize,
     /// The decades of the first and the last column.
@@ -112,20 +110,20 @@ impl Axes {
         first + (last - first) * column as f64 / (self.columns - 1) as f64
     }
 
-    /// The column of a number of decades, where it is shown.
+    /// Returns the column of a number of decades, or `None` outside of the picture.
     fn column(&self, decades: f64) -> Option<usize> {
         let (first, last) = self.decades;
         let place = (decades - first) / (last - first);
         (-1e-9..=1.0 + 1e-9).contains(&place).then(|| (place * (self.columns - 1) as f64).round() as usize)
     }
 
-    /// The row of a duration, 0 for the longest.
+    /// Returns the row of a duration, 0 for the longest.
     fn row(&self, ns: f64) -> usize {
         let place = ((ns / self.low_ns).ln() / (self.high_ns / self.low_ns).ln()).clamp(0.0, 1.0);
         ROWS - 1 - (place * (ROWS - 1) as f64).round() as usize
     }
 
-    /// What stands beside each row: round durations, at the rows nearest to them.
+    /// Returns the labels of the rows: round durations, at the nearest rows.
     fn labels(&self) -> [String; ROWS] {
         let steps: &[f64] = if self.high_ns / self.low_ns < 30.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let mut labels = [const { String::new() }; ROWS];
@@ -142,7 +140,7 @@ impl Axes {
         labels
     }
 
-    /// The axis with a tick at each percentile, and those percentiles for which there is room.
+    /// Returns the axis with a tick at each percentile, and the labels that fit.
     fn foot(&self) -> [Line; 2] {
         let mut axis = vec!['─'; self.columns];
         let mut labels = String::new();
@@ -164,12 +162,11 @@ impl Axes {
     }
 }
 
-/// A round duration without decimals: "10 µs".
+/// Formats a round duration without decimals, such as "10 µs".
 fn round_duration(ns: f64) -> String {
     duration(ns).replace(".0 ", " ")
 }
 
-/// Characters in rows and columns.
 struct Canvas {
     cells: Vec<Vec<Option<char>>>,
 }
@@ -179,7 +176,7 @@ impl Canvas {
         Self { cells: vec![vec![None; columns]; ROWS] }
     }
 
-    /// The range of all curves, and their median.
+    /// Draws the range of all curves, and their median.
     fn band(&mut self, axes: &Axes, curves: &[Curve<'_>]) {
         let values = |decades: f64| curves.iter().filter_map(|curve| curve.at(decades)).collect::<Vec<f64>>();
         let mut before = ROWS;
@@ -200,8 +197,8 @@ impl Canvas {
         }
     }
 
-    /// A curve, with the rows between two columns filled; where it meets another the two are one mark, and in the band it is
-    /// not seen. Returns whether it is anywhere.
+    /// Draws a curve, with the rows between two columns filled. Cells shared with another curve get a common mark,
+    /// and the band hides the curve. Returns true if any part is visible.
     fn line(&mut self, axes: &Axes, mark: char, curve: &Curve<'_>) -> bool {
         let (mut before, mut seen) = (None, false);
         for column in 0..axes.columns {
@@ -243,7 +240,7 @@ fn tone(mark: char) -> Tone {
     }
 }
 
-/// Which mark is which cpu, with how long its rare pieces are, and how many cpus the band is.
+/// Returns the legend: the mark of each cpu with the durations of its rare pieces, and the number of cpus in the band.
 fn legend(curves: &[Curve<'_>], band: usize, canvas: &Canvas, width: usize) -> Vec<Line> {
     let mut line = Line::new();
     for (mark, curve) in ('a'..='z').zip(curves) {

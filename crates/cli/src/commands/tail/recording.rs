@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::failure::Failure;
 use crate::draw::suggestion;
 
-/// What the file says it is.
+/// The schema named in the file.
 const SCHEMA: &str = "corewise/stalls/1";
 
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct Found {
     recording: Recording,
 }
 
-/// Makes the file; nothing is overwritten.
+/// Creates the file; overwrites nothing.
 pub fn create(path: &Path) -> Result<(OutputPlace, File), Failure> {
     let made = OutputPlace::reach(path).and_then(|place| place.create_new().map(|file| (place, file)));
     made.map_err(|error| {

@@ -1,4 +1,4 @@
-//! The story of a look at stalls: how long, how often, and who causes them.
+//! The story of a measurement of stalls: durations, rates, and causes.
 
 use corewise_machine::CpuSet;
 use corewise_model::Survey;
@@ -15,7 +15,7 @@ use crate::draw::story::{Story, StoryPart};
 use crate::draw::suggestion::{again, budget_of, words_in_shell};
 use crate::draw::survey::{Kept, foot, head};
 
-/// Composes the story of a look at stalls.
+/// Composes the story of a measurement of stalls.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
     let rows = rows(survey, conclusions);
     let curves: Vec<(CpuSet, Histogram)> =

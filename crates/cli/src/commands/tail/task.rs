@@ -1,4 +1,4 @@
-//! What `tail` is to do.
+//! The task of `tail`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::app::failure::Failure;
 use crate::app::measuring::{DEFAULT_BUDGET, grown};
 use crate::app::placing;
 
-/// What is looked at.
+/// The source of the stalls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TailTask {
     /// The cpus of this machine.
@@ -21,48 +21,48 @@ pub enum TailTask {
     Replay {
         /// The file.
         recording: PathBuf,
-        /// The folder that histograms are written into.
+        /// The folder for histograms.
         histograms: Option<PathBuf>,
     },
-    /// A command, and who interrupts it.
+    /// A command to watch.
     Beside {
-        /// The cpus that it may use; as it is, where nothing is said.
+        /// The cpus that it may use; unchanged if not given.
         cpus: Option<Expression>,
-        /// After how long watching ends; with the command, where nothing is said.
+        /// The maximum duration of watching; until the command ends if not given.
         budget: Option<Duration>,
         /// The command and its arguments.
         command: Vec<OsString>,
     },
 }
 
-/// How the cpus are measured.
+/// Options of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
-    /// Which; all that are allowed, where nothing is said.
+    /// The cpus; all allowed cpus if not given.
     pub cpus: Option<Expression>,
-    /// How long in all; depends on their number, where nothing is said.
+    /// The total duration; depends on the number of cpus if not given.
     budget: Option<Duration>,
-    /// From how much beyond the usual on it is a stall.
+    /// Minimum excess over the usual duration for a piece to be a stall.
     pub threshold: Duration,
-    /// What is timed.
+    /// The timed work.
     pub work: WorkKind,
-    /// Whether the kernel's events name the causes.
+    /// True if the kernel's events name the causes.
     pub explain: bool,
-    /// Whether to run before all others.
+    /// True to run before all other tasks (SCHED_FIFO).
     pub fifo: bool,
-    /// The seed; from the clock, where nothing is said.
+    /// The seed; from the clock if not given.
     pub seed: Option<u64>,
-    /// The file that a recording is written into.
+    /// The file for a recording.
     pub record: Option<PathBuf>,
-    /// The folder that histograms are written into.
+    /// The folder for histograms.
     pub histograms: Option<PathBuf>,
 }
 
 impl TailTask {
-    /// What was typed, understood.
+    /// Interprets the arguments.
     ///
     /// # Errors
-    /// Where the expression cannot be read.
+    /// The expression cannot be read.
     pub fn new(typed: TailArguments) -> Result<Self, Failure> {
         let cpus = typed.cpus.as_deref().map(placing::expression).transpose()?;
         if let Some(recording) = typed.replay {
@@ -76,7 +76,7 @@ impl TailTask {
             budget: typed.budget,
             threshold: typed.threshold,
             work: typed.work.kind(),
-            // A recording without the kernel's events would be one of numbers that the JSON has too.
+            // A recording without the kernel's events would contain no more than the JSON output.
             explain: typed.explain || typed.record.is_some(),
             fifo: typed.fifo,
             seed: typed.seed,
@@ -87,7 +87,7 @@ impl TailTask {
 }
 
 impl Measure {
-    /// How long so many cpus may take.
+    /// Returns the total duration for a number of cpus.
     pub fn budget(&self, cpus: usize) -> Duration {
         self.budget.unwrap_or_else(|| grown(DEFAULT_BUDGET, cpus))
     }

@@ -1,4 +1,4 @@
-//! The devices of a machine: where each is, where its interrupts go, and what is worth changing.
+//! The devices of a machine: the cpus near each, its interrupts, and suggested changes.
 
 pub mod document;
 mod screen;

@@ -1,4 +1,4 @@
-//! The list of the machines that the program holds.
+//! The list of built-in machines.
 
 pub mod document;
 mod screen;
@@ -11,7 +11,7 @@ use crate::app::settings::Settings;
 use document::{MachinesDocument, MachinesEntry};
 use screen::screen;
 
-/// Lists the machines that the program holds.
+/// Lists the built-in machines.
 pub fn list(settings: &Settings) -> Result<Exit, Failure> {
     let entry = |machine: &machine_file::BuiltIn| {
         let file =

@@ -11,12 +11,12 @@ use crate::draw::story::lines;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 
-/// Up to so many objects are shown one by one.
+/// Maximum number of objects shown one by one.
 const MANY_OBJECTS: usize = 64;
-/// Matrices of distances larger than this are left to `--json`.
+/// Maximum number of nodes for which distances are shown; larger matrices appear only in `--json`.
 const MOST_NODES: usize = 32;
 
-/// The whole screen of a machine, and of what its file says of itself where it comes from a machine file.
+/// Returns the whole screen of a machine, and of the description in its machine file, if any.
 pub fn screen(machine: &Machine, description: Option<&Description>, width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.extend(lines(&[headline(machine, &[])], width));
@@ -33,7 +33,7 @@ pub fn screen(machine: &Machine, description: Option<&Description>, width: usize
     screen
 }
 
-/// The processor's numbers, and the name under which the history knows the machine.
+/// Returns the processor's numbers, and the name of the machine in the history.
 fn processor(machine: &Machine, width: usize) -> Vec<Line> {
     let processor = &machine.processor;
     let number = |name: &str, value: Option<u32>| value.map(|value| format!("{name} {value} ({value:#x})"));
@@ -52,7 +52,7 @@ fn processor(machine: &Machine, width: usize) -> Vec<Line> {
     wrap(&Line::new().strong("Processor").plain("  ").plain(text.join(" · ")), width, 2)
 }
 
-/// How many objects each level has, and their cpus.
+/// Returns the number of objects of each level, and their cpus.
 fn levels(machine: &Machine, width: usize) -> Vec<Line> {
     let mut grid = Grid::new(vec![
         Column::text("level", 0),
@@ -121,7 +121,7 @@ fn kinds(machine: &Machine, width: usize) -> Vec<Line> {
     drawn(&grid, "Kinds", width)
 }
 
-/// Memory and distances of nodes, where there is more than one.
+/// Returns memory and distances of nodes, if there are several.
 fn nodes(machine: &Machine, width: usize) -> Vec<Line> {
     if machine.nodes.len() < 2 {
         return Vec::new();
@@ -153,7 +153,7 @@ fn nodes(machine: &Machine, width: usize) -> Vec<Line> {
     drawn(&grid, &title, width)
 }
 
-/// The processor groups, where there is more than one: their numbers and those of cpus inside of them are what Windows shows.
+/// Returns the processor groups, if there are several. Windows shows group numbers, and cpu numbers within a group.
 fn processor_groups(machine: &Machine, width: usize) -> Vec<Line> {
     if machine.processor_groups.len() < 2 {
         return Vec::new();
@@ -172,7 +172,7 @@ fn processor_groups(machine: &Machine, width: usize) -> Vec<Line> {
     drawn(&grid, "Processor groups; cpus are counted through all of them", width)
 }
 
-/// What is special about a node's memory: "HBM, near node 0", "not allowed here".
+/// Describes special memory of a node: "HBM, near node 0", "not allowed here".
 fn remarks(machine: &Machine, node: &Node) -> String {
     let kind = node.memory_kind.map(|kind| kind.word().to_owned());
     let near = || format!("near {} {}", if node.initiators.len() == 1 { "node" } else { "nodes" }, node.initiators);

@@ -1,4 +1,4 @@
-//! What was typed behind `try`.
+//! Arguments of `try`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use corewise_model::trial::LARGEST_TIMES;
 
 use crate::app::values::{between, budget};
 
-/// A command is needed, unless an experiment goes on that has one.
+/// A command is required, unless a stored experiment with one continues.
 pub const USAGE: &str = "corewise try [OPTIONS] -- <COMMAND>...\n       corewise try --start <NAME=SERVICE> [OPTIONS] -- <COMMAND>...\n       corewise try --pid <PID> --sample <SOURCE> --metric <NAME> [OPTIONS]\n       corewise try --suite <SUITE> [OPTIONS]\n       corewise try --resume[=N] [--budget <DURATION>]";
 
 pub const AFTER: &str = "Examples:
@@ -300,7 +300,7 @@ fn memory_policy(text: &str) -> Result<MemoryPolicy, String> {
     text.parse().map_err(|error: corewise_machine::placement::memory::MemoryError| error.to_string())
 }
 
-/// A unit's name; without an ending it is a service, as for systemctl(1).
+/// Parses the name of a unit; without an ending it is a service, as for systemctl(1).
 fn parse_unit(text: &str) -> Result<String, String> {
     let is_whole = text.contains(['.', '*']);
     if text.is_empty() {
@@ -312,7 +312,7 @@ fn parse_unit(text: &str) -> Result<String, String> {
     }
 }
 
-/// A share, "3%" or "3", between 0 and 50 percent.
+/// Parses a share, "3%" or "3", above 0 and up to 50 percent.
 fn parse_percent(text: &str) -> Result<f64, String> {
     let (number, is_percent) = text.strip_suffix('%').map_or((text, false), |number| (number, true));
     let number = number.trim().parse::<f64>();
@@ -325,7 +325,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a percentage above 0 and up to 50, such as 3%".to_owned())
 }
 
-/// How many times something else, "1.5" or "1.5x".
+/// Parses a factor, "1.5" or "1.5x".
 fn parse_times(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('x').unwrap_or(text).trim().parse::<f64>();
     number

@@ -1,4 +1,4 @@
-//! What a session begins with: a new experiment, or a stored one with its trials.
+//! The beginning of a session: a new experiment, or a stored one with its trials.
 
 pub mod live;
 
@@ -29,13 +29,13 @@ use crate::app::settings::{History, Settings, no_journal};
 use crate::app::trust::Commands;
 use crate::draw::suggestion;
 
-/// An experiment to go on with, and its subject.
+/// An experiment to conduct, and its subject.
 pub struct Beginning {
-    /// The experiment with its trials so far.
+    /// The experiment with its earlier trials.
     pub begun: Begun,
-    /// What it tries.
+    /// The subject.
     pub subject: Box<dyn ExperimentSubject>,
-    /// The simulation that its runs come from, if any.
+    /// The simulation that produces its runs, if any.
     pub simulation: Option<Simulation>,
 }
 
@@ -60,7 +60,7 @@ impl From<ExperimentError> for Failure {
     }
 }
 
-/// Opens the experiment that a session goes on with.
+/// Opens the experiment of a session.
 pub fn begin(
     which: &Which,
     runs_max: Option<u32>,
@@ -100,7 +100,7 @@ fn build(
     Ok(built?)
 }
 
-/// Shows a report on standard error.
+/// Shows an event of the preparation on standard error.
 fn show_preparation(event: PreparationEvent, bar: &Bar) {
     match event {
         PreparationEvent::Note(note) => say(&format!("note: {note}")),
@@ -129,10 +129,10 @@ pub fn plan_arms(
 }
 
 impl SubjectTask {
-    /// Finds running processes, and refuses a file of commands that another user can have written.
+    /// Finds running processes, and refuses a file of commands that another user may have written.
     ///
     /// # Errors
-    /// Why it cannot be tried.
+    /// The processes cannot be found or placed, or the file is refused.
     pub fn open(&self, settings: &Settings) -> Result<Box<dyn ExperimentSubject>, Failure> {
         Ok(match self {
             Self::Command(command) => Box::new(command.clone()),
@@ -167,13 +167,13 @@ pub fn subject_of(workload: &Workload) -> Result<Box<dyn ExperimentSubject>, Fai
     })
 }
 
-/// A new experiment, stored where the history is.
+/// Stores a new experiment in the history, if there is one.
 pub fn kept(experiment: Experiment, settings: &Settings) -> Result<Begun, Failure> {
     let stored = keep(&experiment, settings)?;
     Ok(Begun { experiment, trials: Vec::new(), stored })
 }
 
-/// Stores the experiment where the history is. An experiment that cannot be kept is not made: hours could be lost.
+/// Stores the experiment in the history, if there is one. Fails if it cannot be stored, because hours could be lost.
 fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Failure> {
     match &settings.history {
         History::Off => Ok(None),
@@ -193,7 +193,7 @@ fn keep(experiment: &Experiment, settings: &Settings) -> Result<Option<i64>, Fai
     }
 }
 
-/// A simulated program, on a candidate for each of the file's gains.
+/// Returns a simulated program, with a candidate for each gain of the file.
 fn simulated(
     path: &Path,
     seed: Option<u64>,
@@ -216,7 +216,7 @@ fn simulated(
     Ok(Beginning { begun, subject: Box::new(subject), simulation: Some(simulation) })
 }
 
-/// A stored experiment with its trials goes on.
+/// Opens a stored experiment with its trials, to continue it.
 fn stored(number: Option<i64>, context: &ExperimentContext<'_>, settings: &Settings) -> Result<Beginning, Failure> {
     let (number, Conducted { experiment, trials }) = found(number, context.machine, settings)?;
     refuse_other(&experiment, context.machine, number)?;
@@ -232,7 +232,7 @@ fn stored(number: Option<i64>, context: &ExperimentContext<'_>, settings: &Setti
     Ok(Beginning::new(Begun { experiment, trials, stored: Some(number) }, subject))
 }
 
-/// A new experiment of what a stored one tried.
+/// Creates a new experiment with the workload of a stored one.
 fn once_more(again: &Again, context: &ExperimentContext<'_>, settings: &Settings) -> Result<Beginning, Failure> {
     let (number, Conducted { experiment, .. }) = found(Some(again.number), context.machine, settings)?;
     if experiment.arms.iter().any(|arm| arm.threads.is_some()) {
@@ -264,7 +264,7 @@ fn once_more(again: &Again, context: &ExperimentContext<'_>, settings: &Settings
     Ok(Beginning::new(kept(experiment, settings)?, subject))
 }
 
-/// A stored experiment by its number, or the last one of this machine, whose command may be executed.
+/// Returns a stored experiment by its number, or the last one of this machine, after a check that its command may run.
 fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<(i64, Conducted), Failure> {
     let nothing = || {
         Failure::unavailable("there is no such stored experiment of this machine")
@@ -284,7 +284,7 @@ fn found(number: Option<i64>, machine: &Machine, settings: &Settings) -> Result<
     Ok((number, made))
 }
 
-/// Goes to the folder in which an experiment was begun.
+/// Changes to the folder in which an experiment was begun.
 fn enter(experiment: &Experiment, number: i64) -> Result<(), Failure> {
     let folder = path_of(experiment.workload.folder.bytes());
     std::env::set_current_dir(&folder).map_err(|error| {
@@ -292,10 +292,10 @@ fn enter(experiment: &Experiment, number: i64) -> Result<(), Failure> {
     })
 }
 
-/// What is stored contains commands: they are executed only where nobody else can have written them.
+/// Checks that no other user can have written the stored commands, which are to be executed.
 ///
 /// # Errors
-/// What would be executed.
+/// Another user may have written them; the error lists the commands.
 pub fn check_owner(store: &Store, experiments: &[&Experiment], settings: &Settings) -> Result<(), Failure> {
     let imported = experiments.iter().find_map(|experiment| experiment.imported.as_deref());
     let workloads: Vec<_> = experiments.iter().map(|experiment| (&experiment.workload, &experiment.suite)).collect();
@@ -318,7 +318,7 @@ pub fn check_owner(store: &Store, experiments: &[&Experiment], settings: &Settin
     Commands { file: store.path(), origin: store.origin(), imported, content: &content, lines }.check(settings)
 }
 
-/// An experiment goes on where it was begun: on the same machine, with the same cpus.
+/// Refuses to continue an experiment on another machine, or with other cpus.
 pub fn refuse_other(experiment: &Experiment, machine: &Machine, number: i64) -> Result<(), Failure> {
     if experiment.machine.fingerprint() != machine.fingerprint() {
         let what = format!("experiment {number} was made on another machine, or on this one with other cpus");

@@ -1,4 +1,4 @@
-//! The picture of `--svg`: a file that is there as a whole or not at all.
+//! The picture of `--svg`; its file is written completely or not at all.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use super::task::no_threads;
 use crate::app::failure::Failure;
 use crate::draw::suggestion;
 
-/// The file that a picture is to be in.
+/// The destination of a picture.
 pub struct Drawing(OutputPlace);
 
 impl Drawing {
-    /// Looks whether there can be a picture, without making any file.
+    /// Checks that a picture can be written there, without creating a file.
     pub fn into_file(typed: &Path) -> Result<Self, Failure> {
         OutputPlace::find(typed).map(Self).map_err(|why| {
             Failure::unavailable(format!("--svg {}: {why}", typed.display()))
@@ -32,7 +32,7 @@ impl Drawing {
         if counts.any(|count| Some(count) != first) { Ok(()) } else { Err(no_threads()) }
     }
 
-    /// Draws how the program of an experiment scales.
+    /// Draws how the program of an experiment scales with threads.
     pub fn draw(&self, made: &Conducted, stored: Option<i64>) -> Result<(), Failure> {
         let (Conducted { experiment, trials }, shown) = (made, made.conclude());
         let ExperimentConclusions { standing, threads: report, .. } = shown;

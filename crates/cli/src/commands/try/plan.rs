@@ -1,4 +1,4 @@
-//! `corewise try --dry-run`: whose threads would stand where.
+//! `corewise try --dry-run`: shows the processes and placements of an experiment.
 
 use corewise_lab::experiment::{ExperimentContext, ExperimentSubject};
 use corewise_machine::CpuSet;
@@ -16,15 +16,15 @@ use crate::draw::printable::named;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 
-/// What `corewise try --dry-run --json` prints.
+/// The output of `corewise try --dry-run --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/try-plan/1")]
 pub struct PlanDocument {
     #[schemars(extend("const" = "corewise/try-plan/1"))]
     schema: &'static str,
-    /// The processes that would be placed, with all that descends from them.
+    /// The processes that would be placed, with all their descendants.
     processes: Vec<PlannedProcess>,
-    /// Where, in random order; the first is what they have now.
+    /// The placements, in random order; the first is the current one.
     placements: Vec<Arm>,
 }
 
@@ -35,15 +35,15 @@ struct PlannedProcess {
     process: u32,
     /// Its name.
     name: String,
-    /// How many threads it has.
+    /// Its number of threads.
     threads: usize,
-    /// The cpus that its threads may use now: each set once.
+    /// The cpus that its threads may use now, each set once.
     cpus: Vec<CpuSet>,
-    /// How many processes descend from it.
+    /// Its number of descendants.
     descendants: usize,
 }
 
-/// Shows what a session would place.
+/// Shows the processes and placements of a session.
 pub fn show(new: &NewExperiment, context: &ExperimentContext<'_>, settings: &Settings) -> Result<Exit, Failure> {
     let (subject, processes) = match &new.subject {
         SubjectTask::Processes(live) => {

@@ -1,4 +1,4 @@
-//! How an experiment stands while it runs, on standard error: a line a placement, and the time.
+//! Progress of an experiment on standard error: a line for each placement, and the time.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -14,22 +14,22 @@ use crate::app::settings::Settings;
 use crate::draw::printable::{last_lines, named};
 use crate::draw::text::Line;
 
-/// So many lines of what failed are shown.
+/// Maximum number of output lines shown of a failed run.
 const SHOWN_LINES: usize = 5;
 
-/// The lines. They are drawn when something has happened, never by a thread of their own that could disturb.
+/// The progress display. It is drawn only after events, because a thread of its own could disturb the runs.
 pub struct SessionProgress<'a> {
     experiment: &'a Experiment,
     all: MultiProgress,
     table: ProgressBar,
     now: ProgressBar,
     width: usize,
-    /// About how many more runs decide it, as the last block has it.
+    /// Estimated number of runs to a decision, after the last block.
     more_runs: Cell<Option<u32>>,
 }
 
 impl<'a> SessionProgress<'a> {
-    /// Lines on standard error, where that is a terminal.
+    /// Creates the display, hidden unless standard error is a terminal.
     pub fn new(experiment: &'a Experiment, settings: &Settings) -> Self {
         let target =
             if settings.progress { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
@@ -45,13 +45,12 @@ impl<'a> SessionProgress<'a> {
         Self { experiment, all, table, now, width: settings.width, more_runs: Cell::new(None) }
     }
 
-    /// A trial begins.
+    /// Shows that a trial begins.
     pub fn begins(&self, block: u32, arm: usize, time: &Time) {
         self.now.set_message(self.begun(block, arm, time));
         self.now.tick();
     }
 
-    /// The line of a trial that begins.
     fn begun(&self, block: u32, arm: usize, time: &Time) -> String {
         let name = named(&self.experiment.arms[arm].spoken());
         let benchmark = self.experiment.suite.as_ref();
@@ -69,7 +68,7 @@ impl<'a> SessionProgress<'a> {
         Line::new().plain(text).cut(self.width).to_plain()
     }
 
-    /// A block is over. What is seen by nobody is not computed.
+    /// Shows the standing after a block. Computes nothing if the display is hidden.
     pub fn stands(&self, design: &Design) {
         if self.all.is_hidden() {
             return;
@@ -97,25 +96,24 @@ impl<'a> SessionProgress<'a> {
         self.table.tick();
     }
 
-    /// The very first run has failed: said at once, as the others may fail for the same reason.
+    /// Warns at once that the very first run has failed, because others may fail for the same reason.
     pub fn first_failed(&self, trial: &Trial) {
         let Outcome::Failed { why, output } = &trial.outcome else { return };
         let lines: String = last_lines(output, SHOWN_LINES).iter().map(|line| format!("\n    {line}")).collect();
         self.all.suspend(|| say(&format!("warning: the first run failed: {why}{lines}")));
     }
 
-    /// Takes the lines off the screen.
+    /// Clears the lines.
     pub fn clear(&self) {
         let _ = self.all.clear();
     }
 }
 
-/// About how many more runs decide it.
 fn more_runs(standing: &Standing) -> Option<u32> {
     if let Verdict::Undecided { more_runs } = standing.verdict { more_runs } else { None }
 }
 
-/// "0:42", "12:05".
+/// Formats a duration as "0:42" or "12:05".
 fn clock(time: Duration) -> String {
     format!("{}:{:02}", time.as_secs() / 60, time.as_secs() % 60)
 }

@@ -1,4 +1,4 @@
-//! The other experiments on the same command that the history has: whoever tries often enough finds something.
+//! Other stored experiments on the same command: repeated experiments will find a difference by chance.
 
 use corewise_machine::suggested_command;
 use corewise_model::Artifact as _;
@@ -13,10 +13,10 @@ use crate::draw::suggestion;
 use crate::draw::text::Line;
 use crate::draw::wrap::glued;
 
-/// Of so many of them, the last, the verdicts are looked up.
+/// Maximum number of experiments to look up, the latest first.
 const LOOKED_AT: usize = 20;
 
-/// The lines; none where this is the only one.
+/// Returns the lines; empty if this experiment is the only one.
 pub fn lines(made: &Conducted, stored: Option<i64>, settings: &Settings) -> Vec<Line> {
     let (Some(number), Some(store)) = (stored, if_readable(settings)) else { return Vec::new() };
     let (what, fingerprint) = (made.what(), made.experiment.machine.fingerprint());
@@ -27,7 +27,7 @@ pub fn lines(made: &Conducted, stored: Option<i64>, settings: &Settings) -> Vec<
     let others =
         numbers.iter().rev().take(LOOKED_AT).filter_map(|other| Some((*other, store.get::<Conducted>(*other).ok()?)));
     let verdicts: Vec<(i64, &str)> = others.map(|(other, made)| (other, in_words(&made))).collect();
-    // What a deleted one tried is deleted, too.
+    // A deleted experiment no longer has its command.
     let deleted = experiments().filter(|entry| entry.is_deleted()).count();
     let gone = match deleted {
         0 => String::new(),
@@ -62,7 +62,8 @@ fn in_words(made: &Conducted) -> &'static str {
     }
 }
 
-/// "1 leave it (7), 2 pin it (3, 5)": each verdict with the numbers of its experiments; how many were not looked up is said.
+/// Lists each verdict with the numbers of its experiments, such as "1 leave it (7), 2 pin it (3, 5)". Adds the number
+/// that was not looked up.
 fn counted(verdicts: &[(i64, &str)], all: usize) -> String {
     let mut words: Vec<&str> = verdicts.iter().map(|(_, word)| *word).collect();
     words.sort_unstable();

@@ -32,31 +32,29 @@ pub use export::csv;
 pub use standings::standings;
 pub use threads::{svg, table};
 
-/// A command of more characters is not repeated whole.
+/// Maximum number of characters of a command that is repeated whole.
 const LONGEST_COMMAND: usize = 60;
-/// How to read the marks of the table.
 const MARKS: &str = "↑ better and ↓ worse, proven, by the margin or more; ≈ proven to be less than the margin; ? not proven. An end that is … \
                      needs more runs.";
-/// How to read its ratios of times.
 const RATIOS: &str = "+25 % means that a run takes 1.25 times as long with the OS default.";
 
-/// An experiment with all that is shown of it.
+/// An experiment and its results, to show.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
-    /// What was tried.
+    /// The experiment.
     pub experiment: &'a Experiment,
     /// The runs.
     pub trials: &'a [Trial],
-    /// What they show.
+    /// The standing.
     pub standing: &'a Standing,
-    /// What they show of numbers of threads, where these are what was tried.
+    /// The report on numbers of threads, if the experiment compares them.
     pub threads: Option<&'a ThreadsReport>,
     /// Its number in the store.
     pub stored: Option<i64>,
 }
 
 impl<'a> Shown<'a> {
-    /// An experiment of a suite as it is shown alone.
+    /// Shows a benchmark of a suite alone.
     pub fn alone(tried: &'a Tried) -> Self {
         let Tried { experiment, trials, standing, stored, .. } = tried;
         Self { experiment, trials, standing, threads: None, stored: *stored }
@@ -64,7 +62,7 @@ impl<'a> Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// The candidate that the verdict is about.
+    /// Returns the candidate that the verdict is about.
     fn winner(&self) -> Option<(&Arm, &ArmStanding)> {
         match self.standing.verdict {
             Verdict::Wins { arm } | Verdict::RealButBelowMargin { arm } => {
@@ -74,7 +72,7 @@ impl Shown<'_> {
         }
     }
 
-    /// What a verdict holds for: "28 runs in one boot", "60 runs over 2 boots"; of stored experiments that do not know it, the runs alone.
+    /// Describes the extent of a verdict: "28 runs in one boot", "60 runs over 2 boots". Only the runs if the boots are unknown.
     fn runs_and_boots(&self) -> String {
         self.runs_and_boots_of(self.standing.runs)
     }
@@ -88,7 +86,7 @@ impl Shown<'_> {
         }
     }
 
-    /// "28 runs"; of running processes "28 slots of 0.3 s".
+    /// Formats a number of runs, such as "28 runs"; for running processes "28 slots of 0.3 s".
     fn runs(&self, number: usize) -> String {
         match &self.experiment.workload.live {
             None => count(number, "run"),
@@ -96,28 +94,27 @@ impl Shown<'_> {
         }
     }
 
-    /// How long a slot is; where several are one that is longer, that.
+    /// Returns the slot length in seconds, times the slots of a stretch.
     fn slot_s(&self, live: &Live) -> f64 {
         let slots = self.experiment.stretch.map_or(1, |stretch| stretch.runs - stretch.skipped);
         live.slot_s * f64::from(slots)
     }
 
-    /// The trials of an arm that count.
+    /// Returns the trials of an arm that count.
     fn counted(&self, arm: usize) -> impl Iterator<Item = &Trial> {
         self.trials.iter().filter(move |trial| trial.block > 0 && trial.arm == arm)
     }
 
-    /// Whether there is nothing left to compare with.
+    /// Returns true if all candidates have failed.
     fn all_failed(&self) -> bool {
         self.standing.arms.iter().skip(1).all(|arm| arm.verdict == Some(ArmVerdict::Failed))
     }
 
-    /// Whether a candidate is still tried: where none is, more runs change nothing.
+    /// Returns true if a candidate is still tried. Otherwise more runs change nothing.
     fn is_any_alive(&self) -> bool {
         self.threads.is_some() || self.standing.arms.iter().skip(1).any(|arm| arm.state == ArmState::Alive)
     }
 
-    /// The unit of the metric's values.
     fn unit(&self) -> QuantityUnit {
         metric_unit(self.experiment, self.trials)
     }
@@ -127,12 +124,12 @@ impl Shown<'_> {
     }
 }
 
-/// The answer in words.
+/// Returns the answer in words.
 pub fn in_words(shown: Shown<'_>) -> Line {
     shown.threads.map_or_else(|| answer::in_words(shown), |report| threads::in_words(shown, report))
 }
 
-/// The commands that put what won in force, or go on with the experiment, one line each.
+/// Returns the commands that apply the winner, or continue the experiment, one line each.
 fn apply(shown: Shown<'_>) -> Vec<Line> {
     shown.threads.map_or_else(|| answer::apply(shown), |report| threads::apply(shown, report))
 }
@@ -166,7 +163,7 @@ fn with_placements(told: Story, shown: Shown<'_>) -> Story {
         .with(Evidence, over_time.into_iter().flatten().map(StoryPart::Figure).collect())
 }
 
-/// The machine, the command, and what ran beside it.
+/// Returns the machine, the command, and its services.
 fn context(shown: Shown<'_>) -> Vec<StoryPart> {
     let experiment = shown.experiment;
     let begun = format!("begun {}", when(experiment.started_unix_ms, &TimeZone::system()));
@@ -175,7 +172,7 @@ fn context(shown: Shown<'_>) -> Vec<StoryPart> {
     std::iter::once(headline(&experiment.machine, &[begun])).chain(paragraphs(lines.collect(), 2)).collect()
 }
 
-/// Which running processes were placed, and where their numbers come from.
+/// Describes the placed processes, and the source of their metric.
 fn running(shown: Shown<'_>) -> Option<Line> {
     let live = shown.experiment.workload.live.as_ref()?;
     let processes = live.processes.iter().map(|process| format!("process {}", process.id));
@@ -190,7 +187,7 @@ fn running(shown: Shown<'_>) -> Option<Line> {
     })
 }
 
-/// A command as it is typed in a shell, cut off where it is long.
+/// Formats a command for a shell, cut off if it is long.
 fn in_a_shell(words: &[String]) -> String {
     let command = words_in_shell(words);
     match words.first() {

@@ -1,4 +1,4 @@
-//! `corewise try --suite`: an experiment for each benchmark of a suite, one after the other, on the same placements.
+//! `corewise try --suite`: conducts an experiment for each benchmark of a suite, one after the other, on the same placements.
 
 pub mod document;
 
@@ -33,7 +33,7 @@ use crate::draw::markdown;
 use crate::draw::printable::{last_lines, named, printable};
 use document::SuiteDocument;
 
-/// Makes a session of a suite.
+/// Runs a session of a suite.
 pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     let Source { suite, folder, text, origin } = suite::read(&task.source).map_err(|error| {
         Failure::usage(error).next(format!(
@@ -72,7 +72,7 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
         Some(first) => first.experiment.arms.clone(),
         None => begin::plan_arms(&task.candidates, &CommandSubject::default(), &context, settings)?,
     };
-    // As it was begun: other limits would be another suite.
+    // The original policy: different limits would make a different suite.
     let policy = part.as_ref().map_or_else(|| task.policy.clone(), |part| part.policy.clone());
     let search = std::env::var_os("PATH");
     let plan = SuitePlan {
@@ -102,7 +102,7 @@ pub fn run(task: &SuiteTask, limits: &TryTask, settings: &Settings) -> Result<Ex
     Ok(exit(&rows, &interruption))
 }
 
-/// Keeps a suite's experiments where the history is, and shows how each stands.
+/// Stores a suite's experiments in the history, if there is one, and shows their progress.
 struct SuiteHistory<'a> {
     sessions: Sessions<'a>,
     benchmarks: usize,
@@ -124,7 +124,7 @@ impl Keeper for SuiteHistory<'_> {
         say(&format!("warning: {}: {why}{lines}", named(&benchmark.name)));
     }
 
-    /// A line: a suite takes long.
+    /// Prints a line for each finished benchmark, because a suite takes long.
     fn ended(&mut self, number: usize, benchmark: &Benchmark, result: &RowResult) {
         let RowResult::Tried(tried) = result else { return };
         if self.sessions.settings.progress {
@@ -143,7 +143,7 @@ fn print(shown: &Results<'_>, how: Print, settings: &Settings) -> Result<(), Fai
     }
 }
 
-/// 0 where all that could be tried is decided.
+/// Returns `Done` if everything that could be tried is decided.
 fn exit(rows: &[Row<'_>], interruption: &Interruption) -> Exit {
     let tried = || rows.iter().filter_map(Row::tried);
     let is_open = |tried: &Tried| matches!(tried.standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. });
@@ -156,8 +156,8 @@ fn exit(rows: &[Row<'_>], interruption: &Interruption) -> Exit {
     }
 }
 
-/// A line for each distribution whose packages are known: what installs the programs that are missing, or all of them where
-/// none is.
+/// Returns a line for each distribution with known packages: the command that installs the missing programs, or all
+/// programs if none is missing.
 fn installations(suite: &Suite, folder: &Path) -> String {
     let search = std::env::var_os("PATH");
     let missing: Vec<&Benchmark> =
@@ -173,13 +173,13 @@ fn installations(suite: &Suite, folder: &Path) -> String {
         } else {
             format!("; find packages with {}", found.unknown.join(", "))
         };
-        // Nothing ends the remark but the end of the line.
+        // Only the end of the line ends the remark.
         Some(printable(&format!("    {}    # {distribution}{unknown}", found.command)))
     });
     std::iter::once(what.to_owned()).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// The stored experiments of a suite's last session on this machine, with their trials.
+/// Returns the stored experiments of a suite's last session on this machine, with their trials.
 fn parts(suite: &Suite, machine: &Machine, settings: &Settings) -> Result<Vec<Begun>, Failure> {
     let nothing = || {
         Failure::unavailable(format!("there is no session of the suite \"{}\" on this machine to continue", suite.name))

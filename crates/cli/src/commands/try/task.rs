@@ -1,4 +1,4 @@
-//! What `try` is to do.
+//! The task of `try`.
 
 mod live;
 mod parts;
@@ -28,122 +28,122 @@ pub use parts::{PartsSource, PartsTask};
 /// A session of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TryTask {
-    /// What is tried.
+    /// The subject.
     pub subject: Subject,
-    /// How long to try.
+    /// Maximum duration.
     pub budget: Option<Duration>,
-    /// How many runs to make at most.
+    /// Maximum number of runs.
     pub runs_max: Option<u32>,
-    /// How long the machine rests before each run; where nothing is said, by what a run takes.
+    /// Rest of the machine before each run; by default depends on the duration of a run.
     pub rest: Option<Duration>,
-    /// How much time may be spent on placements that all look worse.
+    /// Maximum time for placements that all look worse.
     pub worse_at_most: Option<Duration>,
-    /// Whether the clock rate is estimated where it is not counted.
+    /// True if the clock rate is estimated when cycles cannot be counted.
     pub estimates_clock: bool,
-    /// Whether a winner is to be confirmed in long stretches.
+    /// True if a winner is to be confirmed in long stretches.
     pub confirms: bool,
-    /// How to print the result, where JSON is not asked for.
+    /// The output format, unless JSON is requested.
     pub print: Print,
-    /// The file to draw into how it scales with numbers of threads.
+    /// The file for the picture of the scaling with numbers of threads.
     pub svg: Option<PathBuf>,
 }
 
-/// What a session tries.
+/// The subject of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subject {
     /// One program.
     One(Which),
-    /// Those of a suite.
+    /// The benchmarks of a suite.
     Suite(Box<SuiteTask>),
 }
 
-/// Which experiment a session belongs to.
+/// The experiment of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Which {
-    /// A new one.
+    /// A new experiment.
     New(Box<NewExperiment>),
-    /// A stored one, by its number, or the last one of this machine.
+    /// A stored experiment by its number, or the last one of this machine.
     Stored(Option<i64>),
-    /// A new one of what a stored one tried.
+    /// A new experiment with the workload of a stored one.
     Again(Again),
-    /// One that is made up from a file.
+    /// A simulated experiment.
     Simulated {
-        /// The file.
+        /// The file with the true effects.
         truth: PathBuf,
-        /// The seed; from the clock where nothing is said.
+        /// The seed; from the clock if not given.
         seed: Option<u64>,
-        /// How it is judged.
+        /// The policy of judging.
         policy: Policy,
     },
 }
 
-/// A stored experiment that is to be made once more.
+/// A stored experiment to repeat.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Again {
     /// Its number.
     pub number: i64,
-    /// The placements; its own if there are none.
+    /// The placements; if empty, its own.
     pub choices: Vec<PlacementChoice>,
-    /// The numbers of running processes to place instead of its own, and what such match.
+    /// The numbers of running processes to place instead of its own, and patterns that such processes match.
     pub processes: (Vec<u32>, Vec<String>),
-    /// The seed of the random orders; from the clock if absent.
+    /// The seed of the random orders; from the clock if not given.
     pub seed: Option<u64>,
 }
 
 /// A new experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewExperiment {
-    /// The placements, and how they are judged.
+    /// The placements, and the policy of judging.
     pub builder: ExperimentBuilder,
-    /// What is tried.
+    /// The subject.
     pub subject: SubjectTask,
-    /// Whether only to show what would stand where.
+    /// True for a dry run, which only shows the plan.
     pub is_dry: bool,
 }
 
-/// What a new experiment tries.
+/// The subject of a new experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SubjectTask {
     /// A command.
     Command(CommandSubject),
     /// A command with several numbers of threads.
     Threads(ThreadsSubject),
-    /// Services with a command as their load, and the file of --parts that they are from.
+    /// Services with a command as their load, and the file of --parts, if any.
     Services(ServicesSubject, Option<PartsSource>),
     /// Running processes.
     Processes(LiveTask),
 }
 
-/// A suite, and how it is to be tried.
+/// A suite, and options of its session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuiteTask {
-    /// The file, or the name of the one that corewise holds.
+    /// The file, or the name of a built-in suite.
     pub source: String,
     /// The placements.
     pub candidates: CandidateRequest,
-    /// How each of its experiments is judged.
+    /// The policy of each experiment.
     pub policy: Policy,
-    /// The seed of the random orders; from the clock if absent.
+    /// The seed of the random orders; from the clock if not given.
     pub seed: Option<u64>,
-    /// Whether its last session goes on.
+    /// True to continue its last session.
     pub resumes: bool,
-    /// Whether only what it needs is to be told.
+    /// True to print only the command that installs its programs.
     pub only_installs: bool,
 }
 
-/// How a result is printed.
+/// The format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Print {
-    /// A screen, or JSON where the common options ask for it.
+    /// A screen, or JSON if the common options request it.
     Screen,
-    /// Every run as a line.
+    /// A line for each run.
     Csv,
     /// A table in Markdown.
     Markdown,
 }
 
 impl Print {
-    /// As the options say.
+    /// Returns the format that the options select.
     pub fn new(csv: bool, markdown: bool) -> Self {
         match (csv, markdown) {
             (true, _) => Self::Csv,
@@ -152,14 +152,14 @@ impl Print {
         }
     }
 
-    /// Composes a story: Markdown is pasted where others read it.
+    /// Composes a story. Markdown is meant for other readers.
     pub fn compose(self, make: impl FnOnce() -> Story) -> Story {
         if self == Self::Markdown { suggestion::for_others(make) } else { make() }
     }
 }
 
 impl Subject {
-    /// Whether several numbers of threads are tried; of a stored experiment that is not known yet.
+    /// Returns true if several numbers of threads may be tried; for a stored experiment that is not known yet.
     fn may_have_threads(&self) -> bool {
         match self {
             Self::One(Which::New(new)) => {
@@ -171,17 +171,17 @@ impl Subject {
     }
 }
 
-/// There is nothing for `--svg` to draw.
+/// Returns the failure for `--svg` without several numbers of threads.
 pub fn no_threads() -> Failure {
     Failure::usage("--svg needs at least two numbers of threads")
         .next(format!("For example: {}", suggestion::typed(&suggested_command::try_threads_drawn())))
 }
 
 impl TryTask {
-    /// What was typed, understood.
+    /// Interprets the arguments.
     ///
     /// # Errors
-    /// Where an expression or a metric cannot be read, or the command is no text.
+    /// An expression or a metric cannot be read, or the command is not UTF-8 text.
     pub fn new(typed: TryArguments) -> Result<Self, Failure> {
         let print = Print::new(typed.csv, typed.markdown);
         let (budget, runs_max, rest, estimates_clock) =
@@ -192,7 +192,7 @@ impl TryTask {
         if confirms && policy.what == What::Tail {
             return Err(super::not_in_stretches());
         }
-        // With a command clap does not see it: `--suite` could not be there then.
+        // If a command is given, clap skips this check, because `--suite` conflicts with a command.
         if typed.install && typed.suite.is_none() {
             return Err(Failure::usage("--install needs --suite")
                 .next(suggestion::typed(&suggested_command::try_suite_install())));
@@ -263,7 +263,7 @@ impl NewExperiment {
 }
 
 impl SubjectTask {
-    /// Returns the command that was typed; empty for running processes.
+    /// Returns the command; empty for running processes.
     pub fn command(&self) -> &[String] {
         match self {
             Self::Command(command) => &command.command,
@@ -338,7 +338,6 @@ fn policy(typed: &TryArguments) -> Result<Policy, Failure> {
     Ok(Policy { margin, ..policy })
 }
 
-/// What decides.
 fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
     if live::is_live(typed) {
         return live::primary(typed);
@@ -348,7 +347,7 @@ fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
     if typed.higher || typed.lower {
         return Ok(metric);
     }
-    // What corewise itself wrote says nothing.
+    // A pattern made by corewise itself carries no direction.
     let pattern = metric.pattern.as_deref().filter(|_| text.contains('=')).unwrap_or_default();
     let said = metric_line::more_is_better(&metric.name, pattern);
     let higher_is_better = said.ok_or_else(|| {
@@ -367,7 +366,7 @@ fn metric_of_guard(text: &str, higher_is_better: bool, typed: &TryArguments) -> 
     metric(option, text, higher_is_better)
 }
 
-/// "throughput=([0-9.]+) MB/s", or a name alone.
+/// Parses a metric: "throughput=([0-9.]+) MB/s", or a name alone.
 fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<Metric, Failure> {
     let example = "For example: --metric 'throughput=([0-9.]+) MB/s' --higher";
     let (name, pattern) = text.split_once('=').map_or((text, None), |(name, pattern)| (name, Some(pattern)));
@@ -380,7 +379,7 @@ fn metric(option: &str, text: &str, higher_is_better: bool) -> Result<Metric, Fa
     Ok(Metric { name, pattern: Some(pattern), higher_is_better, reading: None })
 }
 
-/// Experiments are stored and resumed, so their commands have to be texts.
+/// Converts a word to text, which stored and resumed commands must be.
 fn text(word: OsString) -> Result<String, Failure> {
     word.into_string().map_err(|word| {
         Failure::usage(format!("the command is not UTF-8 text: {}", word.display()))

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise undo --json` prints.
+/// The output of `corewise undo --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/undo/1")]
 pub struct UndoDocument<'a> {
@@ -11,51 +11,51 @@ pub struct UndoDocument<'a> {
     schema: &'static str,
     /// The folder of the journals.
     folder: String,
-    /// Whether nothing was to be changed.
+    /// True for a dry run, which changes nothing.
     dry_run: bool,
-    /// The journals that were found, those of the latest process first.
+    /// The journals, the latest process first.
     journals: &'a [Report],
 }
 
 impl<'a> UndoDocument<'a> {
-    /// The document of what was found in a folder.
+    /// Creates the document for a folder.
     pub fn new(folder: String, dry_run: bool, journals: &'a [Report]) -> Self {
         Self { schema: "corewise/undo/1", folder, dry_run, journals }
     }
 }
 
-/// A journal and what became of it.
+/// A journal and the results of its changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Report {
-    /// The journal's file; null where it cannot be opened.
+    /// The journal's file; null if it cannot be opened.
     pub journal: Option<String>,
-    /// The number of the corewise process; null where it cannot be read.
+    /// The number of the corewise process; null if it cannot be read.
     pub process: Option<u32>,
-    /// The machine it ran on; null where it cannot be read.
+    /// The machine it ran on; null if it cannot be read.
     pub host: Option<String>,
-    /// The command that meant its changes to stay, "corewise irq"; null where none did.
+    /// The command that made changes to stay, such as "corewise irq"; null otherwise.
     pub kept_by: Option<String>,
-    /// When it made its first change, in milliseconds since 1970; null where it cannot be read.
+    /// When it made its first change, in milliseconds since 1970; null if it cannot be read.
     pub started_unix_ms: Option<i64>,
-    /// How the journal stands.
+    /// The state of the journal.
     pub state: State,
-    /// What is wrong with the journal; null where nothing is.
+    /// The fault of the journal; null without one.
     pub why: Option<String>,
-    /// The changes that were not undone before, the last first where they are undone.
+    /// The open changes, the last first if they are undone.
     pub changes: Vec<Item>,
 }
 
-/// How a journal stands.
+/// The state of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Its corewise ended without undoing its changes.
     Left,
-    /// Its corewise ended, and meant its changes to stay until they are undone.
+    /// Its corewise ended, and left its changes to stay until they are undone.
     Kept,
     /// Its corewise runs and will undo them itself.
     InForce,
-    /// It is of an earlier boot, with which its changes ended.
+    /// It is from an earlier boot, with which its changes ended.
     OtherBoot,
     /// It is of another machine.
     OtherMachine,
@@ -65,30 +65,30 @@ pub enum State {
     Unreadable,
 }
 
-/// A change and what became of it.
+/// A change and the result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Item {
-    /// What had been changed; of what would be reverted, what would be done.
+    /// The change; in a dry run, the planned reversal.
     pub what: String,
-    /// What became of it.
+    /// The result.
     pub fate: Fate,
-    /// Why, or a remark; null where there is nothing to say.
+    /// A reason or remark; null without one.
     pub why: Option<String>,
 }
 
-/// What became of a change.
+/// The result for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// The old value is back.
+    /// The old value was restored.
     Reverted,
-    /// The old value would come back; nothing was done.
+    /// The old value would be restored; nothing was done.
     WouldRevert,
-    /// There was nothing to take back.
+    /// There was nothing to revert.
     NothingToDo,
-    /// Somebody else changed it since, or depends on it.
+    /// Another program changed it since, or depends on it.
     LeftAlone,
-    /// It could not be taken back, and stays in the journal.
+    /// It could not be reverted, and stays in the journal.
     Failed,
     /// It is in force, and its corewise will undo it.
     InForce,

@@ -1,4 +1,4 @@
-//! The screen of `corewise undo`: each corewise that left changes or has some in force, and what became of each change.
+//! The screen of `corewise undo`: each corewise with open changes, and the result of each change.
 
 use corewise_machine::suggested_command;
 
@@ -11,18 +11,18 @@ use crate::draw::suggestion::in_shell;
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::wrap;
 
-/// The columns of the words before a change.
+/// Width of the words before a change.
 const FATE_WIDTH: usize = 15;
 
 impl Report {
-    /// A report about which only its state is known.
+    /// Creates a report with only a state.
     pub const fn new(state: State) -> Self {
         let (journal, process, host) = (None, None, None);
         let (kept_by, started_unix_ms, why) = (None, None, None);
         Self { journal, process, host, kept_by, started_unix_ms, state, why, changes: Vec::new() }
     }
 
-    /// Whether something in it could not be undone.
+    /// Returns true if something in it could not be undone.
     pub fn remains(&self) -> bool {
         self.why.is_some()
             || matches!(self.state, State::Unreadable | State::Unknown)
@@ -45,7 +45,7 @@ impl Fate {
     }
 }
 
-/// What was found in a folder of journals, and what was done about it.
+/// Returns the reports of a folder of journals, and a summary.
 pub fn screen(folder: &str, dry_run: bool, reports: &[Report], zone: &TimeZone, width: usize) -> Screen {
     let mut screen = Screen::new();
     for report in reports {
@@ -105,7 +105,7 @@ fn of_item(item: &Item) -> Line {
 }
 
 impl Report {
-    /// Why it stays, if nobody removes it; nothing where it waits to be undone.
+    /// Returns why the journal stays until it is removed; `None` if it can be undone.
     fn stays(&self) -> Option<&'static str> {
         match self.state {
             State::Unreadable if self.why.is_some() => {
@@ -123,7 +123,7 @@ impl Report {
     }
 }
 
-/// How many changes ended in which way; nothing where no change was looked at.
+/// Counts the changes by result; `None` without reports.
 fn summary(reports: &[Report], dry_run: bool) -> Option<String> {
     let all = |fate| reports.iter().map(|report| report.count(fate)).sum::<usize>();
     let parts = [

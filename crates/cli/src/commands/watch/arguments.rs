@@ -1,4 +1,4 @@
-//! What is typed behind `corewise watch`.
+//! Arguments of `corewise watch`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -4,22 +4,22 @@ use corewise_model::watch::{Frame, Header};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise watch --json` prints; without --once one after the other.
+/// The output of `corewise watch --json`; without --once one document after the other.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/watch/1")]
 pub struct WatchDocument<'a> {
     #[schemars(extend("const" = "corewise/watch/1"))]
     schema: &'static str,
-    /// The program, as it was chosen; null where the cpus alone are watched.
+    /// The program as selected; null if only the cpus are watched.
     program: Option<&'a str>,
-    /// How speeds are known, on which worth depends, as a sentence.
+    /// The source of the cpus' speeds, which determine worth, as a sentence.
     speeds: &'a str,
     /// The moment.
     frame: &'a Frame,
 }
 
 impl<'a> WatchDocument<'a> {
-    /// The document of a moment.
+    /// Creates the document of a moment.
     pub fn new(header: &'a Header, frame: &'a Frame) -> Self {
         Self { schema: "corewise/watch/1", program: header.program.as_deref(), speeds: &header.speeds, frame }
     }

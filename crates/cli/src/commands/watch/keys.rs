@@ -11,21 +11,21 @@ pub enum Key {
     Escape,
     /// Backspace.
     Backspace,
-    /// The arrow.
+    /// The up arrow.
     Up,
-    /// The arrow.
+    /// The down arrow.
     Down,
-    /// The arrow.
+    /// The left arrow.
     Left,
-    /// The arrow.
+    /// The right arrow.
     Right,
-    /// A page up.
+    /// Page up.
     PageUp,
-    /// A page down.
+    /// Page down.
     PageDown,
-    /// To the beginning.
+    /// Home.
     Home,
-    /// To the end.
+    /// End.
     End,
     /// Tab.
     Tab,
@@ -35,22 +35,22 @@ pub enum Key {
     Stop,
 }
 
-/// What a key asks of whoever shows the screen.
+/// The effect of a key on the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Draw it again.
     Draw,
     /// End.
     Quit,
-    /// End, and let the command end that was started.
+    /// End, and end the started command too.
     EndProgram,
-    /// Stop as Ctrl-Z stops a program.
+    /// Stop the process, as Ctrl-Z does.
     Stop,
-    /// Show another moment of a recording: so many on.
+    /// Move by a number of moments in a recording.
     Step(isize),
 }
 
-/// What the keys do, for the screen of help.
+/// The keys and their effects, for the help screen.
 pub const HELP: [(&str, &str); 14] = [
     ("up, down, k, j", "select a row; PgUp, PgDn a page; Home, End, g, G the first, the last"),
     ("Tab", "to the next part: cpus, threads, interrupts"),

@@ -1,4 +1,4 @@
-//! The program whose threads are watched: which processes it has now, and whether it has ended.
+//! The watched program: its present processes, and its end.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,45 +19,44 @@ use crate::app::failure::{Exit, Failure};
 use crate::app::numbers::check_numbers;
 use crate::draw::printable::named;
 
-/// The program.
+/// A watched program.
 pub struct Program {
-    /// As it was chosen, for the screen.
+    /// Its selection, for the screen.
     pub name: String,
     way: Way,
     known: Vec<Process>,
     pace: Pace,
     newest: Option<u32>,
-    /// The command that was started, with its end.
+    /// The started command, with its end.
     child: Option<Child>,
     end: Option<String>,
 }
 
 enum Way {
-    /// These and what descends from them.
+    /// The known processes and their descendants.
     Descendants,
-    /// All that match.
+    /// All matching processes.
     Matching(Match),
 }
 
-/// A command that was started.
 struct Child {
     number: u32,
     end: Option<StateChange>,
 }
 
-/// Where a command's output goes.
+/// The destination of a command's output.
 pub enum Output {
-    /// Into this file, which is there.
+    /// An open file.
     File(PathBuf, File),
-    /// To standard error: standard output is for documents.
+    /// Standard error, because standard output is for documents.
     Error,
 }
 
 impl Program {
-    /// Processes by their numbers.
+    /// Selects processes by their numbers.
     ///
     /// # Errors
-    /// Where there is none of that number.
+    /// There is no process of a number.
     pub fn of_numbers(numbers: &[u32]) -> Result<Self, Failure> {
         check_numbers()?;
         let mut known = Vec::new();
@@ -71,20 +70,20 @@ impl Program {
         Ok(Self::new(names.join(", "), Way::Descendants, known))
     }
 
-    /// All processes that match, now and later.
+    /// Selects all matching processes, now and later.
     ///
     /// # Errors
-    /// Where the texts are no match.
+    /// The patterns are invalid.
     pub fn matching(texts: &[String]) -> Result<Self, Failure> {
         check_numbers()?;
         let matches = Match::of_texts(texts).map_err(Failure::usage)?;
         Ok(Self::new(matches.to_string(), Way::Matching(matches), Vec::new()))
     }
 
-    /// A command, which is started.
+    /// Starts a command.
     ///
     /// # Errors
-    /// Where it cannot be.
+    /// The command cannot be started.
     pub fn started(
         words: &[OsString],
         output: &Output,
@@ -106,7 +105,7 @@ impl Program {
         if let Some(limit) = limit {
             limit.give_back_to(&mut command);
         }
-        // What its processes leave behind is found among our own children.
+        // Orphans of the command become our children, and so can be found.
         spawn::adopt_orphans();
         let number = spawn::start(&mut command, held).map_err(|error| not_started(program, &error))?;
         let start_ticks = process::Stat::of(number).ok().flatten().map_or(0, |stat| stat.start_ticks);
@@ -124,7 +123,7 @@ impl Program {
         Self { name, way, known, pace: Pace::default(), newest: None, child: None, end: None }
     }
 
-    /// Its processes now.
+    /// Returns its present processes.
     pub fn processes(&mut self) -> Vec<u32> {
         self.take_changes();
         self.known.retain(Process::is_alive);
@@ -168,7 +167,6 @@ impl Program {
         }
     }
 
-    /// Takes note of what became of the command.
     fn take_changes(&mut self) {
         let Some(child) = &mut self.child else { return };
         while let Some(change) = spawn::change_of(child.number) {
@@ -188,17 +186,17 @@ impl Program {
         format!("{} has ended{how}", self.name)
     }
 
-    /// What became of it, as a sentence; nothing while it runs, or may begin again.
+    /// Describes its end as a sentence; `None` while it runs, or may begin again.
     pub fn end(&self) -> Option<String> {
         self.end.clone()
     }
 
-    /// Whether it is a command of ours that runs.
+    /// Returns true if it is a command started here that still runs.
     pub fn is_ours_and_runs(&self) -> bool {
         self.child.is_some() && self.end.is_none()
     }
 
-    /// Asks the command to end with all that descends from it, if it is ours.
+    /// Asks the command and its descendants to end, if it was started here.
     pub fn ask_to_end(&mut self) {
         if self.is_ours_and_runs() {
             self.search();

@@ -1,4 +1,4 @@
-//! The file that moments are recorded in: a line of JSON that says what was watched, then a line for each moment.
+//! The file of recorded moments: a header as a line of JSON, then a line for each moment.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
@@ -16,13 +16,13 @@ use crate::draw::suggestion;
 
 /// The longest line that is read, in bytes: a moment of 512 cpus and 10,000 threads takes 3 MB.
 const LONGEST_LINE_BYTES: u64 = 16 << 20;
-/// The most moments of a recording: 23 days at the usual interval.
+/// Maximum number of moments of a recording: 23 days at the usual interval.
 const MOST_MOMENTS: usize = 4_000_000;
 
-/// A recording that is open. Its moments stay in the file: one at a time is in memory.
+/// An open recording. Its moments stay in the file; only one at a time is in memory.
 #[derive(Debug)]
 pub struct Recording {
-    /// What was watched.
+    /// The header.
     pub header: Header,
     path: PathBuf,
     file: BufReader<Input>,
@@ -34,7 +34,7 @@ impl Recording {
     /// Opens a file, and reads all of it once.
     ///
     /// # Errors
-    /// If it cannot be read, or is no recording.
+    /// The file cannot be read, or is not a recording.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let input = Input::open(path, InputKind::WatchRecording).map_err(Failure::unavailable)?;
         let mut lines = LineReader::new(BufReader::new(input));
@@ -42,15 +42,15 @@ impl Recording {
         Ok(Self { header, path: path.to_owned(), file: lines.file, moments })
     }
 
-    /// How many moments it has, one at least.
+    /// Returns the number of moments, at least one.
     pub fn len(&self) -> usize {
         self.moments.len()
     }
 
-    /// Reads a moment; the last one if there is none of this number.
+    /// Reads a moment, or the last one if the number is too large.
     ///
     /// # Errors
-    /// If the file cannot be read, or was changed meanwhile.
+    /// The file cannot be read, or was changed meanwhile.
     pub fn frame(&mut self, number: usize) -> Result<Frame, Failure> {
         let number = number.min(self.moments.len() - 1);
         let read = self.frame_at(self.moments[number]);
@@ -58,7 +58,7 @@ impl Recording {
     }
 
     fn frame_at(&mut self, place: u64) -> Result<Frame, String> {
-        // Bytes that were read ahead belong to another moment.
+        // Discards bytes that were read ahead, which belong to another moment.
         self.file.consume(self.file.buffer().len());
         self.file.get_mut().seek_to(place).map_err(|error| error.to_string())?;
         let mut line = Vec::new();
@@ -72,8 +72,7 @@ fn refuse_recording(path: &Path, why: &str) -> Failure {
         .next(format!("A recording is made with {}.", suggestion::mention(&suggested_command::watch_and_save())))
 }
 
-/// Reads the header, and finds where each moment begins. A last line that is not whole is passed over: the recorder was ended while it
-/// was written.
+/// Reads the header, and finds the offset of each moment. Ignores an incomplete last line: the recorder was ended while writing it.
 fn index_moments(lines: &mut LineReader<impl std::io::BufRead>) -> Result<(Header, Vec<u64>), String> {
     let at = |lines: usize, why: &dyn std::fmt::Display| format!("line {lines}: {why}");
     let mut header: Option<Header> = None;
@@ -105,7 +104,7 @@ struct LineReader<R> {
     line: Vec<u8>,
     /// Offset of the next line.
     place: u64,
-    /// How many lines were read.
+    /// Number of lines read.
     count: usize,
 }
 
@@ -114,7 +113,7 @@ impl<R: std::io::BufRead> LineReader<R> {
         Self { file, line: Vec::new(), place: 0, count: 0 }
     }
 
-    /// Reads the next line and returns where it begins; `None` at the end.
+    /// Reads the next line and returns its offset; `None` at the end.
     fn next(&mut self) -> Result<Option<u64>, String> {
         let place = self.place;
         self.line.clear();
@@ -145,10 +144,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes a new file.
+    /// Creates a new file.
     ///
     /// # Errors
-    /// If there is one of that name, or it cannot be made.
+    /// The file exists, or cannot be created.
     pub fn create(path: &Path, header: &Header) -> Result<Self, Failure> {
         let file = OutputPlace::reach(path).and_then(|place| place.create_new());
         let file = file.map_err(|error| Failure::unavailable(format!("cannot create {}: {error}", path.display())))?;
@@ -157,10 +156,10 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Adds a moment; it is in the file when this returns.
+    /// Adds a moment, and flushes it to the file.
     ///
     /// # Errors
-    /// Where that cannot be written.
+    /// The file cannot be written.
     pub fn add(&mut self, frame: &Frame) -> Result<(), Failure> {
         self.line(frame)
     }

@@ -1,4 +1,4 @@
-//! The rows of the screen as values: which there are, and in which order threads are.
+//! The rows of the screen as values, and the order of threads.
 
 use corewise_model::watch::{SourceNow, ThreadNow};
 
@@ -20,7 +20,7 @@ pub enum Part {
 pub enum Row<'a> {
     /// The beginning of a part, with the titles of its columns.
     Title(Part),
-    /// An object of the machine or a cpu, with how deep it lies.
+    /// An object of the machine or a cpu, with its depth.
     Node(&'a Node, usize),
     /// A thread.
     Thread(&'a ThreadNow),
@@ -28,7 +28,7 @@ pub enum Row<'a> {
     Source(&'a SourceNow),
 }
 
-/// Which row it is, whatever stands beside it.
+/// Identifies a row, whatever its values are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RowName {
     /// The beginning of a part.
@@ -42,7 +42,7 @@ pub enum RowName {
 }
 
 impl Row<'_> {
-    /// Which row it is.
+    /// Returns the identity of the row.
     pub fn name(&self) -> RowName {
         match self {
             Self::Title(part) => RowName::Title(*part as u8),
@@ -52,7 +52,7 @@ impl Row<'_> {
         }
     }
 
-    /// What is looked through by `/`.
+    /// Returns the text that `/` searches, in lower case.
     pub fn text(&self) -> String {
         match self {
             Self::Title(_) => String::new(),
@@ -69,21 +69,21 @@ impl Row<'_> {
 /// The order of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// As they were started.
+    /// By start.
     #[default]
     Start,
-    /// Those that run most first.
+    /// By running time, the most first.
     Running,
-    /// Those that wait most first.
+    /// By waiting time, the most first.
     Waiting,
-    /// Those that move most first.
+    /// By moves, the most first.
     Moves,
     /// By name.
     Name,
 }
 
 impl Sort {
-    /// As the screen says it.
+    /// Returns the word on the screen.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -94,7 +94,7 @@ impl Sort {
         }
     }
 
-    /// The order after it.
+    /// Returns the next order.
     pub const fn next(self) -> Self {
         match self {
             Self::Start => Self::Running,

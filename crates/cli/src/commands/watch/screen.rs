@@ -1,4 +1,4 @@
-//! What a view looks like: lines of a width, from the title to the keys.
+//! Rendering of a view: lines of a width, from the title to the keys.
 
 use corewise_machine::Machine;
 use corewise_model::watch::Sight;
@@ -12,14 +12,14 @@ use crate::draw::number::{brief, count};
 use crate::draw::printable::{named, printable};
 use crate::draw::text::{Line, Screen};
 
-/// So many rows of the machine are printed as text.
+/// Maximum number of rows of the machine in text.
 const PRINTED_ROWS: usize = 100;
-/// The least rows that the machine has on the screen.
+/// Minimum number of rows of the machine on the screen.
 const LEAST_CPU_ROWS: usize = 3;
-/// Lines beside rows: the title, what is said of the program, and the keys.
+/// Number of lines besides rows: the title, the program, and the keys.
 const FRAME_LINES: usize = 3;
 
-/// The whole screen: as many lines as it is high, with the index of the line that is selected.
+/// Returns the whole screen, one line for each row of the terminal, with the index of the selected line.
 pub fn lines(view: &mut View, width: usize, height: usize) -> (Vec<Line>, Option<usize>) {
     if view.is_help {
         return (help(width, height), None);
@@ -38,7 +38,7 @@ pub fn lines(view: &mut View, width: usize, height: usize) -> (Vec<Line>, Option
     (lines, Some(2 + selected - view.first).filter(|line| *line + 1 < height))
 }
 
-/// How many rows the machine may take where threads and interrupts are to be seen too.
+/// Returns the number of rows for the machine that leaves room for threads and interrupts.
 fn room_of_machine(view: &View, room: usize) -> usize {
     let threads =
         if view.header.program.is_some() { 1 + view.frame.threads.len().clamp(1, (room / 3).max(1)) } else { 0 };
@@ -46,7 +46,7 @@ fn room_of_machine(view: &View, room: usize) -> usize {
     room.saturating_sub(1 + threads + interrupts).max(LEAST_CPU_ROWS)
 }
 
-/// One moment as text, with everything that there is.
+/// Returns one moment as text, complete.
 pub fn whole(view: &mut View, width: usize) -> Screen {
     view.fit(PRINTED_ROWS);
     let mut screen = Screen::new();
@@ -85,7 +85,7 @@ fn title(view: &View, width: usize) -> Line {
     line.cut(width)
 }
 
-/// What is said of the program: its end, its threads, and how they are seen.
+/// Describes the program: its end, or its threads and the source of their data.
 fn subject(view: &View, width: usize) -> Line {
     let Some(program) = &view.header.program else {
         return Line::new().faint("No program chosen: --pid, --match or a command shows its threads").cut(width);

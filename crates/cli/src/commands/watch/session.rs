@@ -1,4 +1,4 @@
-//! Looks in turn with keys and signals, until the user has seen enough.
+//! The session: alternates between looks, keys and signals until the user quits.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -17,43 +17,43 @@ use crate::app::failure::{Exit, Failure};
 use crate::app::keeper::State;
 use crate::app::settings::Settings;
 
-/// How soon a signal is seen.
+/// Longest delay until a signal is noticed.
 const STEP: Duration = Duration::from_millis(50);
-/// The second look comes this soon, so that there are shares to see.
+/// Delay of the second look, short so that shares appear soon.
 const SECOND_LOOK: Duration = Duration::from_millis(200);
 
-/// How watching ended.
+/// The end of watching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The user has seen enough; whether the command that was started is to end too.
+    /// The user quit; true if the started command is to end too.
     Quit(bool),
-    /// This signal came.
+    /// A signal arrived.
     Signal(i32),
 }
 
-/// What is looked at.
+/// Live sources of moments.
 pub struct Live<'a> {
-    /// Looks at this machine.
+    /// The monitor of this machine.
     pub monitor: Monitor,
-    /// The kernel's events, where a program is watched.
+    /// The kernel's events, if a program is watched.
     pub events: Option<EventEye>,
     /// The program.
     pub program: Option<Program>,
-    /// What the rules of a running keeper hold.
+    /// The threads held by the rules of a running keeper.
     pub holds: Holds,
-    /// How often that is read.
+    /// Limits how often `holds` is read.
     pub pace: Pace,
-    /// Where its state is.
+    /// The settings, with the folder of the keeper's state.
     pub settings: &'a Settings,
-    /// Where moments are written.
+    /// The destination of recorded moments.
     pub recorder: Option<Recorder>,
 }
 
 impl Live<'_> {
-    /// Looks, and writes the moment where that was asked for.
+    /// Takes a moment, and records it if requested.
     ///
     /// # Errors
-    /// Where cpus cannot be looked at, or the file cannot be written.
+    /// The cpus' times cannot be read, or the file cannot be written.
     pub fn look(&mut self) -> Result<Frame, Failure> {
         if let Some(begun) = self.pace.begin() {
             self.holds =
@@ -69,16 +69,15 @@ impl Live<'_> {
         Ok(frame)
     }
 
-    /// Whether a command runs that was started here.
     fn owns_program(&self) -> bool {
         self.program.as_ref().is_some_and(Program::is_ours_and_runs)
     }
 }
 
-/// Shows what is looked at, on a terminal.
+/// Shows live moments on a terminal.
 ///
 /// # Errors
-/// Where cpus cannot be looked at, the terminal is gone, or a file cannot be written.
+/// The cpus' times cannot be read, the terminal is gone, or a file cannot be written.
 pub fn show(
     live: &mut Live<'_>,
     view: &mut View,
@@ -101,10 +100,10 @@ pub fn show(
     }
 }
 
-/// Shows a recording, on a terminal.
+/// Shows a recording on a terminal.
 ///
 /// # Errors
-/// Where the terminal is gone.
+/// The terminal is gone, or the recording cannot be read.
 pub fn replay(
     recording: &mut Recording,
     view: &mut View,
@@ -138,7 +137,7 @@ pub fn replay(
     }
 }
 
-/// Shows a moment of a recording, with the trails that lead to it.
+/// Shows a moment of a recording, with its preceding trails.
 fn show_moment(recording: &mut Recording, view: &mut View, number: usize) -> Result<(), Failure> {
     view.begin_trails();
     for earlier in number.saturating_sub(LONGEST_TRAIL)..number {
@@ -148,14 +147,14 @@ fn show_moment(recording: &mut Recording, view: &mut View, number: usize) -> Res
     Ok(())
 }
 
-/// As long as it was between two moments, and no longer than a user waits for.
+/// Returns the time between two moments of the recording, at most 2 s.
 fn until_next(recording: &mut Recording, shown: usize) -> Result<Duration, Failure> {
     let is_last = shown + 1 == recording.len();
     let seconds = if is_last { 1.0 } else { recording.frame(shown + 1)?.elapsed_s };
     Ok(Duration::from_secs_f64(if seconds.is_finite() { seconds.clamp(0.05, 2.0) } else { 1.0 }))
 }
 
-/// Draws what is new, then takes keys and signals for a while; the end, if it comes.
+/// Draws new content, then handles keys and signals for a while. Returns the end, if it comes.
 fn attend(
     is_new: bool,
     next: Instant,
@@ -170,7 +169,7 @@ fn attend(
     let mut draws = false;
     loop {
         let pressed = match terminal.key(patience) {
-            // Nobody sees it or presses a key any more.
+            // The terminal is gone, and with it the user.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Some(End::Quit(true))),
             other => other?,
         };
@@ -183,7 +182,7 @@ fn attend(
             Effect::Step(count) => view.step += count,
         }
         draws = true;
-        // What was pressed meanwhile is drawn once.
+        // Further pending keys are handled before a single redraw.
         patience = Duration::ZERO;
     }
     while let Some(signal) = held.next(Duration::ZERO) {
@@ -195,7 +194,7 @@ fn attend(
         {
             return Ok(Some(End::Signal(signal.number)));
         }
-        // Another size, or a return.
+        // The size may have changed, or the process was continued.
         draws = true;
     }
     if draws {
@@ -204,10 +203,10 @@ fn attend(
     Ok(None)
 }
 
-/// Looks until a signal comes or the program has ended, and gives each moment to somebody, who says whether to go on.
+/// Takes moments until a signal comes, the program ends, or `take` returns false.
 ///
 /// # Errors
-/// Where cpus cannot be looked at, or what is done with a moment fails.
+/// The cpus' times cannot be read, or `take` fails.
 pub fn stream(
     live: &mut Live<'_>,
     interval: Duration,
@@ -226,7 +225,7 @@ pub fn stream(
     }
 }
 
-/// Waits, or until a signal comes that ends; that signal.
+/// Waits until a time, or until a fatal signal, which is returned.
 pub fn wait(until: Instant, held: &Held) -> Option<i32> {
     loop {
         let patience = until.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! The terminal: taken as a whole, drawn on, and given back whatever happens.
+//! The terminal: taken over, drawn on, and restored in any case.
 
 use std::io::{self, Stdout, stdout};
 use std::sync::Once;
@@ -25,17 +25,17 @@ use crate::app::failure::Failure;
 use crate::app::settings::Settings;
 use crate::draw::text::{Line, Tone};
 
-/// The terminal, while this value is there.
+/// The terminal, taken over while this value lives.
 pub struct Terminal {
     inner: Inner<CrosstermBackend<Stdout>>,
     is_coloured: bool,
     is_utf8: bool,
 }
 
-/// Whether there is a terminal to draw on.
+/// Checks that there is a terminal to draw on.
 ///
 /// # Errors
-/// What is in its place.
+/// Standard output is not a terminal, or the terminal cannot be drawn on.
 pub fn check(settings: &Settings) -> Result<(), Failure> {
     let what = match (settings.stdout_is_terminal, settings.terminal_draws) {
         (true, true) => return Ok(()),
@@ -47,10 +47,10 @@ pub fn check(settings: &Settings) -> Result<(), Failure> {
 }
 
 impl Terminal {
-    /// Takes the terminal. A panic gives it back before it says what happened.
+    /// Takes over the terminal. A panic restores it before its message is printed.
     ///
     /// # Errors
-    /// What the terminal says.
+    /// The terminal cannot be set up.
     pub fn take(settings: &Settings) -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -69,10 +69,10 @@ impl Terminal {
         Ok(Self { inner, is_coloured, is_utf8: settings.terminal_is_utf8 })
     }
 
-    /// Draws a view, in the size that the terminal has now.
+    /// Draws a view in the present size of the terminal.
     ///
     /// # Errors
-    /// What the terminal says.
+    /// The terminal cannot be written.
     pub fn draw(&mut self, view: &mut View) -> io::Result<()> {
         let (is_coloured, is_utf8) = (self.is_coloured, self.is_utf8);
         let draw = |frame: &mut ratatui_core::terminal::Frame<'_>| {
@@ -89,13 +89,13 @@ impl Terminal {
         self.inner.draw(draw).map(|_| ())
     }
 
-    /// The next key, after so long at most; nothing where none was pressed. Another size of the terminal is no key, and ends the wait.
+    /// Waits for the next key, at most for `patience`; `None` without one. A resize also ends the wait.
     ///
     /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] where the terminal has gone; what it says.
+    /// [`io::ErrorKind::UnexpectedEof`] if the terminal is gone, and other errors of the terminal.
     pub fn key(&self, patience: Duration) -> io::Result<Option<Key>> {
         let input = wait_for_input(Duration::ZERO)?;
-        // What was read before may hold more keys. Whoever waited in there while the terminal goes would wait for ever.
+        // Input that was read before may hold more keys. A wait inside `poll` would never end if the terminal went away.
         let is_there = event::poll(Duration::ZERO)?
             || match input {
                 Some(_) => wait_for_input(patience)? == Some(true) && event::poll(Duration::ZERO)?,
@@ -110,10 +110,10 @@ impl Terminal {
         })
     }
 
-    /// Gives the terminal back, does something, and takes it again.
+    /// Restores the terminal, runs `meanwhile`, and takes the terminal over again.
     ///
     /// # Errors
-    /// What the terminal says.
+    /// The terminal cannot be set up.
     pub fn away(&mut self, meanwhile: impl FnOnce()) -> io::Result<()> {
         give_back();
         meanwhile();
@@ -133,7 +133,7 @@ fn enter() -> io::Result<()> {
     execute!(stdout(), EnterAlternateScreen, Hide)
 }
 
-/// What cannot be given back is gone.
+/// Restores the terminal; errors mean that it is gone, and are ignored.
 fn give_back() {
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
@@ -178,7 +178,7 @@ fn style(tone: Tone, is_coloured: bool) -> Style {
     }
 }
 
-/// What stands for a text on a terminal that has ASCII alone.
+/// Replaces symbols on a terminal without UTF-8.
 fn ascii(text: &str) -> String {
     let shown = |character: char| match character {
         '─' | '–' | '·' => '-',

@@ -1,10 +1,10 @@
-//! Where each thread ran, moment by moment, as far back as a screen is wide.
+//! The trails: the cpus on which each thread ran, moment by moment, as far back as a screen is wide.
 
 use std::collections::{HashMap, VecDeque};
 
 use corewise_model::watch::Frame;
 
-/// The most moments of a trail: no screen is wider.
+/// Maximum number of moments of a trail: no screen is wider.
 pub const LONGEST_TRAIL: usize = 240;
 
 /// The trails of all threads.
@@ -12,7 +12,7 @@ pub const LONGEST_TRAIL: usize = 240;
 pub struct Trails(HashMap<u32, VecDeque<Option<u32>>>);
 
 impl Trails {
-    /// Takes a moment; threads that are no longer there are forgotten.
+    /// Adds a moment, and drops threads that no longer exist.
     pub fn add(&mut self, frame: &Frame) {
         let mut before = std::mem::take(&mut self.0);
         for thread in &frame.threads {
@@ -26,8 +26,8 @@ impl Trails {
         }
     }
 
-    /// The latest of a trail, in at most so many columns: the number of a cpu where the thread went on there, "─" while it stayed, and a
-    /// space where it did not run.
+    /// Formats the end of a trail in at most `columns` columns. A number is a cpu that the thread moved to, "─" means
+    /// that it stayed, and a space that it did not run.
     pub fn text(&self, thread: u32, columns: usize) -> String {
         let mut text = String::new();
         let mut at = None;
@@ -36,7 +36,7 @@ impl Trails {
                 None => text.push(' '),
                 Some(_) if *cpu == at => text.push('─'),
                 Some(number) => {
-                    // Two numbers beside one another would be a third.
+                    // Two adjacent numbers would read as a third.
                     if text.ends_with(|last: char| last.is_ascii_digit()) {
                         text.push('›');
                     }

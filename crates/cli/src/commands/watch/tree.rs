@@ -1,4 +1,4 @@
-//! The machine as the screen unfolds it: package › last-level cache › core › cpu, with whatever other levels it has.
+//! The machine as an unfolding tree: package › last-level cache › core › cpu, with further levels if present.
 
 use corewise_machine::{CpuSet, Level, Machine};
 
@@ -7,24 +7,24 @@ use crate::draw::tree::{Branch, grow};
 /// An object of the machine, or a cpu.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// "package:0 llc:0", "core:3", "cpu 7": none is there twice.
+    /// Unique label: "package:0 llc:0", "core:3", "cpu 7".
     pub label: String,
-    /// What is to be said of it beside that: "V-Cache".
+    /// A remark such as "V-Cache".
     pub note: &'static str,
-    /// Its cpus: one for a cpu.
+    /// Its cpus; a single one for a cpu.
     pub cpus: CpuSet,
-    /// What lies in it; empty for a cpu.
+    /// Its parts; empty for a cpu.
     pub children: Vec<Node>,
 }
 
 impl Node {
-    /// Whether it is a cpu.
+    /// Returns true for a cpu.
     pub fn is_cpu(&self) -> bool {
         self.children.is_empty()
     }
 }
 
-/// The nodes of a machine, outermost first.
+/// Returns the nodes of a machine, outermost first.
 pub fn nodes(machine: &Machine) -> Vec<Node> {
     let found: Vec<Node> = grow(machine).iter().map(|branch| of_branch(machine, branch)).collect();
     match found.as_slice() {
@@ -34,7 +34,7 @@ pub fn nodes(machine: &Machine) -> Vec<Node> {
 }
 
 fn of_branch(machine: &Machine, branch: &Branch) -> Node {
-    // Nodes and dies that are a package or a last-level cache say nothing new.
+    // Nodes and dies that equal a package or a last-level cache add no information.
     let is_usual = |level: &Level| matches!(level, Level::Package | Level::Llc);
     let has_usual = branch.objects.iter().any(|(level, _)| is_usual(level));
     let named = branch.objects.iter().filter(|(level, _)| !has_usual || is_usual(level));
@@ -62,19 +62,19 @@ fn of_cpu(cpu: u32) -> Node {
     Node { label: format!("cpu {cpu}"), note: "", cpus: CpuSet::of(cpu), children: Vec::new() }
 }
 
-/// How many rows nodes take that are unfolded so many levels deep.
+/// Returns the number of rows of nodes that are unfolded to a depth.
 pub fn rows_at(nodes: &[Node], depth: usize) -> usize {
     let below = |node: &Node| if depth == 0 { 0 } else { rows_at(&node.children, depth - 1) };
     nodes.iter().map(|node| 1 + below(node)).sum()
 }
 
-/// The labels of the nodes that are so deep and have something in them.
+/// Collects the labels of nodes with children at this depth and below.
 pub fn labels_at(nodes: &[Node], depth: usize, into: &mut Vec<String>) {
     for node in nodes.iter().filter(|node| !node.is_cpu()) {
         if depth == 0 {
             into.push(node.label.clone());
         }
-        // What lies in a folded node is folded too when that is unfolded.
+        // Nodes inside a folded one are folded too, so that they stay folded when it is unfolded.
         labels_at(&node.children, depth.saturating_sub(1), into);
     }
 }

@@ -1,4 +1,4 @@
-//! What is on the screen, and what keys make of it: a value without a terminal.
+//! The content of the screen, and the effects of keys: a value without a terminal.
 
 use std::collections::HashSet;
 
@@ -11,48 +11,48 @@ use super::trails::Trails;
 use super::tree::{Node, labels_at, nodes, rows_at};
 use crate::draw::suggestion;
 
-/// What is on the bottom line.
+/// The content of the bottom line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Bottom {
     /// The keys.
     #[default]
     Keys,
-    /// Something that was asked for.
+    /// A message.
     Message(String),
-    /// What is typed behind `/`.
+    /// The text typed behind `/`.
     Typing(String),
-    /// Whether the command that was started is to end too.
+    /// The question whether to end the started command too.
     MayEnd,
 }
 
-/// What is on the screen.
+/// The content of the screen.
 #[derive(Debug)]
 pub struct View {
-    /// What is watched.
+    /// The header: machine, program, and speeds.
     pub header: Header,
     /// The machine.
     pub nodes: Vec<Node>,
-    /// The moment that is shown.
+    /// The moment shown.
     pub frame: Frame,
-    /// Where threads ran.
+    /// The trails of threads.
     pub trails: Trails,
     /// The order of threads.
     pub sort: Sort,
-    /// Whether the moment stays.
+    /// True if the moment is frozen.
     pub is_frozen: bool,
-    /// Whether help is shown instead.
+    /// True if help is shown instead.
     pub is_help: bool,
     /// The bottom line.
     pub bottom: Bottom,
-    /// Which moment of a recording it is, and of how many.
+    /// The number of the moment in a recording, from 1, and the number of moments.
     pub place: Option<(usize, usize)>,
-    /// Where the output of the command goes.
+    /// The destination of the command's output.
     pub output: Option<String>,
-    /// Whether a command was started that runs.
+    /// True while a command started here runs.
     pub owns_program: bool,
     /// The first row on the screen.
     pub first: usize,
-    /// How many moments on a recording is to be shown from.
+    /// The number of moments to move in a recording.
     pub step: isize,
     selected: Option<RowName>,
     selected_index: usize,
@@ -63,7 +63,7 @@ pub struct View {
 }
 
 impl View {
-    /// Of what is watched.
+    /// Creates a view without a moment.
     pub fn new(header: Header) -> Self {
         Self {
             nodes: nodes(&header.machine),
@@ -88,7 +88,7 @@ impl View {
         }
     }
 
-    /// Takes a moment. While the screen is frozen only trails go on.
+    /// Adds a moment. While the screen is frozen, only the trails change.
     pub fn add(&mut self, frame: Frame) {
         self.trails.add(&frame);
         if !self.is_frozen {
@@ -96,24 +96,24 @@ impl View {
         }
     }
 
-    /// Begins the trails anew, with the moments of a recording before one that is shown.
+    /// Clears the trails, before the moments that lead to another one are added.
     pub fn begin_trails(&mut self) {
         self.trails = Trails::default();
     }
 
-    /// Adds a moment to the trails, and does not show it.
+    /// Adds a moment to the trails without showing it.
     pub fn add_to_trails(&mut self, frame: &Frame) {
         self.trails.add(frame);
     }
 
-    /// Shows the next moment of a recording: its number from 1, of how many.
+    /// Shows a moment of a recording: its number from 1, and the number of moments.
     pub fn show(&mut self, frame: Frame, place: (usize, usize)) {
         self.trails.add(&frame);
         self.frame = frame;
         self.place = Some(place);
     }
 
-    /// Folds the machine so that it takes no more than so many rows, unless a key folded something.
+    /// Folds the machine to at most `rows` rows, unless a key has folded something.
     pub fn fit(&mut self, rows: usize) {
         if self.is_folded_by_hand {
             return;
@@ -124,12 +124,12 @@ impl View {
         self.folded = folded.into_iter().collect();
     }
 
-    /// Whether what lies in a node is not shown.
+    /// Returns true if the children of a node are hidden.
     pub fn is_folded(&self, node: &Node) -> bool {
         self.folded.contains(&node.label)
     }
 
-    /// All rows, from top to bottom.
+    /// Returns all rows, from top to bottom.
     pub fn rows(&self) -> Vec<Row<'_>> {
         self.rows_with(&|node| self.is_folded(node))
     }
@@ -161,13 +161,13 @@ impl View {
         threads
     }
 
-    /// The index of the selected row among these.
+    /// Returns the index of the selected row among these.
     pub fn selected(&self, rows: &[Row<'_>]) -> usize {
         let known = self.selected.as_ref().and_then(|name| rows.iter().position(|row| row.name() == *name));
         known.unwrap_or(self.selected_index).min(rows.len().saturating_sub(1))
     }
 
-    /// Makes the selected row one of those on the screen, which has room for so many.
+    /// Scrolls the selected row into a screen of `room` rows.
     pub fn scroll(&mut self, room: usize) {
         let rows = self.rows();
         let (selected, count) = (self.selected(&rows), rows.len());
@@ -182,7 +182,7 @@ impl View {
         (self.selected, self.selected_index) = (name, index);
     }
 
-    /// What a key does.
+    /// Handles a key.
     pub fn press(&mut self, key: Key) -> Effect {
         match key {
             Key::Interrupt => return self.quit(),
@@ -265,7 +265,7 @@ impl View {
         self.is_folded_by_hand = true;
     }
 
-    /// Folds a node; one that is folded, or a cpu, leads to what holds it.
+    /// Folds a node; for a folded node or a cpu, folds its parent.
     fn fold_here_or_above(&mut self, at: usize) {
         let rows = self.rows();
         let Some(Row::Node(node, depth)) = rows.get(at) else { return };
@@ -293,7 +293,7 @@ impl View {
         self.bottom = Bottom::Typing(text);
     }
 
-    /// Selects the next row with the text that was looked for, wherever it is folded away.
+    /// Selects the next row with the searched text, and unfolds its ancestors.
     fn find(&mut self) {
         if self.found.is_empty() {
             return;
@@ -318,7 +318,6 @@ impl View {
         self.selected_index = self.selected(&self.rows());
     }
 
-    /// The command that examines a row.
     fn examination(&self, at: usize) -> String {
         let rows = self.rows();
         match rows.get(at) {
@@ -348,7 +347,7 @@ fn unfold<'a>(nodes: &'a [Node], depth: usize, is_folded: &dyn Fn(&Node) -> bool
     }
 }
 
-/// The labels of what holds a node; whether it is among these.
+/// Collects the labels of a node's ancestors. Returns true if the node is among `nodes` or below.
 fn path_to(nodes: &[Node], label: &str, above: &mut Vec<String>) -> bool {
     for node in nodes {
         if node.label == label {

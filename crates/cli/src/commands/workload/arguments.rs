@@ -1,4 +1,4 @@
-//! What was typed behind `workload`.
+//! Arguments of `workload`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::app::values::{SlotsName, budget};
 
-/// What `workload --help` ends with.
+/// The end of `workload --help`.
 pub const AFTER: &str = "Examples:
   corewise workload particles                    on all allowed cpus, one thread each
   corewise workload raymesh --threads 4 --size 0.2
@@ -38,7 +38,7 @@ pub struct WorkloadArguments {
     #[arg(long, global = true, value_name = "DURATION", value_parser = budget, conflicts_with = "size")]
     pub seconds: Option<Duration>,
     /// The random seed
-    // The survey has an option of this name too.
+    // The survey also has an option of this name.
     #[arg(long = "seed", id = "seed_of_workload", global = true, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Pin each thread to one cpu of a placement, in the order of their numbers [default: the OS default]
@@ -185,7 +185,7 @@ pub enum ByName {
     Socket,
 }
 
-/// "64,64,512".
+/// Parses a shape such as "64,64,512".
 fn parse_shape(text: &str) -> Result<[usize; 3], String> {
     let numbers: Result<Vec<usize>, _> = text.split(',').map(|number| number.trim().parse()).collect();
     let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());

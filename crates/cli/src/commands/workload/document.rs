@@ -5,7 +5,7 @@ use corewise_work::{Report as WorkReport, Settings as WorkSettings, Size};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise workload --json` prints.
+/// The output of `corewise workload --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/workload/1")]
 pub struct WorkloadDocument<'a> {
@@ -13,28 +13,28 @@ pub struct WorkloadDocument<'a> {
     schema: &'static str,
     /// The workload.
     workload: &'a str,
-    /// How many threads did the work.
+    /// The number of threads.
     threads: usize,
-    /// The cpu of each thread, from the beginning again where there are fewer; empty where the operating system chose.
+    /// The cpus of the threads in order, repeated if there are more threads; empty for the OS default.
     cpus: &'a [u32],
-    /// How much work there was, as a share of the usual size; null where it was a time.
+    /// The amount of work as a share of the usual size; null if a duration was given.
     size: Option<f64>,
-    /// How long it worked at least, in seconds; null where the size was a share.
+    /// The minimum duration in seconds; null if a size was given.
     seconds: Option<f64>,
     /// The seed.
     seed: u64,
-    /// The metrics, the most telling first.
+    /// The metrics, the most important first.
     metrics: Vec<WorkloadMetric<'a>>,
-    /// What limits it: "compute", "memory", "cache sharing", "communication" or "waiting".
+    /// The limiting resource: "compute", "memory", "cache sharing", "communication" or "waiting".
     limited_by: &'static str,
-    /// What its result was checked against.
+    /// The reference for the check of its result.
     checked: &'a str,
-    /// A number of 64 bits, hexadecimal, that depends on the whole result; null where the size was a time.
+    /// A checksum of the whole result, 64 bits in hexadecimal; null if a duration was given.
     checksum: Option<String>,
 }
 
 impl<'a> WorkloadDocument<'a> {
-    /// The document of a workload's end.
+    /// Creates the document of a finished workload.
     pub fn new(workload: &'a str, settings: &'a WorkSettings, report: &'a WorkReport) -> Self {
         let (size, seconds) = match settings.size {
             Size::Share(share) => (Some(share), None),
@@ -68,6 +68,6 @@ pub struct WorkloadMetric<'a> {
     name: &'a str,
     /// The value.
     value: f64,
-    /// Whether more is better.
+    /// True if more is better.
     higher_is_better: bool,
 }

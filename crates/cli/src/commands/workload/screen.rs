@@ -1,4 +1,4 @@
-//! What a built-in workload says at its end.
+//! The screen of a finished workload.
 
 use corewise_work::{Report, Settings, Size};
 
@@ -6,7 +6,7 @@ use crate::draw::number::count;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 
-/// A head, the metric lines as `try --metric` finds them, and what the result was checked against.
+/// Returns a head, the metric lines that `try --metric` finds, and the check of the result.
 pub fn screen(name: &str, settings: &Settings, report: &Report, width: usize) -> Screen {
     let size = match settings.size {
         Size::Share(share) => format!("size {share}"),
@@ -17,7 +17,7 @@ pub fn screen(name: &str, settings: &Settings, report: &Report, width: usize) ->
     let rest = format!(" · {threads}{pinned} · {size} · seed {} · limited by {}", settings.seed, report.limit.words());
     let mut screen = Screen::default();
     screen.extend(wrap(&Line::new().strong(name).plain(rest), width, 2));
-    // Never broken: programs read them.
+    // Never wrapped, because programs read these lines.
     screen.extend(report.metrics.iter().map(|metric| Line::new().plain(metric.to_string())));
     let checksum = report.checksum.map_or(String::new(), |checksum| format!("; checksum {checksum:016x}"));
     screen.extend(wrap(&Line::new().plain(format!("checked: {}{checksum}", report.checked)), width, 2));

@@ -1,4 +1,4 @@
-//! What the words behind `workload` mean here.
+//! The task of `workload`.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use crate::app::failure::Failure;
 use crate::app::placing::expression;
 use crate::app::values::SlotsName;
 
-/// A workload that is to be run.
+/// A workload to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadTask {
-    /// Which, with its own options.
+    /// The workload with its own options.
     pub which: Which,
-    /// How many threads; absent for one on each cpu.
+    /// Number of threads; one for each cpu if not given.
     pub threads: Option<usize>,
-    /// How much work.
+    /// Amount of work.
     pub size: Size,
     /// The seed.
     pub seed: u64,
-    /// The cpus that threads are pinned to; absent where the operating system chooses.
+    /// The cpus to which threads are pinned; the OS default if not given.
     pub pin: Option<Expression>,
 }
 
@@ -45,12 +45,12 @@ pub enum Which {
     Tail(tail::Options),
     /// Pairs that wake each other.
     Pingpong(pingpong::Options),
-    /// The second of such a pair.
+    /// The second process of such a pair.
     Partner(pingpong::By),
 }
 
 impl Which {
-    /// The word behind `workload`.
+    /// Returns the word behind `workload`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Particles(_) => "particles",
@@ -66,10 +66,10 @@ impl Which {
 }
 
 impl WorkloadTask {
-    /// The task that was typed.
+    /// Interprets the arguments.
     ///
     /// # Errors
-    /// Where the expression cannot be read.
+    /// The expression cannot be read.
     pub fn new(typed: WorkloadArguments) -> Result<Self, Failure> {
         let size = match (typed.seconds, typed.size) {
             (Some(time), _) => Size::Time(time),

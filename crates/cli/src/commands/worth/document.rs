@@ -6,20 +6,20 @@ use serde::Serialize;
 
 use crate::app::worth::Origin;
 
-/// What `corewise worth --json` prints; with --watch one after the other.
+/// The output of `corewise worth --json`; with --watch one document after the other.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/worth/1")]
 pub struct WorthDocument {
     #[schemars(extend("const" = "corewise/worth/1"))]
     schema: &'static str,
-    /// Where the records come from.
+    /// The origin of the records.
     origin: Origin,
-    /// What is known of each online cpu, by their numbers.
+    /// The record of each online cpu, by number.
     cpus: Vec<CpuWorth>,
 }
 
 impl WorthDocument {
-    /// The document of these records.
+    /// Creates the document.
     pub fn new(origin: Origin, cpus: &[CpuWorth]) -> Self {
         Self { schema: "corewise/worth/1", origin, cpus: cpus.to_vec() }
     }

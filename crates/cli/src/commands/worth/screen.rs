@@ -1,4 +1,4 @@
-//! The screen: the cpus of each last-level cache, with what they are worth and why.
+//! The screen of `worth`: the cpus of each last-level cache, their worth, and the reasons.
 
 use corewise_machine::Machine;
 use corewise_machine::suggested_command;
@@ -10,12 +10,11 @@ use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 
-/// The width of a bar that is full.
 const BAR: usize = 20;
 /// Shares below this are not shown.
 const LEAST_SHARE: f32 = 0.005;
 
-/// The cpus by last-level cache, and a line on where it comes from.
+/// Returns the cpus by last-level cache, and a line on the origin of the records.
 pub fn screen(machine: &Machine, origin: &Origin, cpus: &[CpuWorth], width: usize) -> Screen {
     let mut screen = Screen::new();
     let mut rest: Vec<&CpuWorth> = cpus.iter().collect();

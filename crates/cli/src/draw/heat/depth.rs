@@ -1,4 +1,4 @@
-//! How many colours a terminal has, and the colour scale in each of them.
+//! Colour depths of terminals, and the colour scale for each.
 
 use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor};
 
@@ -6,31 +6,31 @@ use super::scale::{self, is_light};
 use crate::draw::shades::SHADES;
 use crate::draw::text::Tone;
 
-/// The scale in the palette of 256: the entries of the cube near viridis, each lighter than the one before.
+/// Scale in the 256-colour palette: entries of the colour cube near viridis, each lighter than the one before.
 const PALETTE: [u8; 10] = [53, 54, 24, 25, 30, 36, 72, 77, 149, 220];
-/// From here on, black is easier to read on an entry than white.
+/// First entry on which black is easier to read than white.
 const PALETTE_LIGHT: usize = 4;
-/// The scale in 16 colours, from blue to yellow, which nearly everybody tells apart; each is lighter than the one before in the usual
-/// palettes.
+/// Scale in 16 colours from blue to yellow, which nearly all readers can distinguish. Each is lighter than the one
+/// before in the usual palettes.
 const ANSI: [AnsiColor; 5] =
     [AnsiColor::Blue, AnsiColor::BrightBlue, AnsiColor::Cyan, AnsiColor::BrightCyan, AnsiColor::BrightYellow];
 const ANSI_LIGHT: usize = 2;
 
-/// How many colours there are.
+/// Number of colours of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Red, green and blue of 8 bits each.
+    /// 8 bits each for red, green and blue.
     TrueColour,
-    /// The palette of 256.
+    /// The 256-colour palette.
     Palette256,
     /// The 16 colours that every terminal has.
     Ansi16,
-    /// None: shades of characters.
+    /// No colour: shades of characters.
     NoColour,
 }
 
 impl Depth {
-    /// The depth that a terminal has, by the variables `COLORTERM` and `TERM`; none where no colour is wanted or nobody looks.
+    /// Returns the depth of a terminal from the variables `COLORTERM` and `TERM`; `NoColour` if `colour` is false.
     pub fn of(colorterm: Option<&str>, term: Option<&str>, colour: bool) -> Self {
         if !colour {
             Self::NoColour
@@ -43,7 +43,7 @@ impl Depth {
         }
     }
 
-    /// How many steps the scale has; nothing where it is smooth enough not to see them.
+    /// Returns the number of steps of the scale; `None` if it is smooth.
     pub fn steps(self) -> Option<usize> {
         match self {
             Self::TrueColour | Self::Palette256 => None,
@@ -52,7 +52,7 @@ impl Depth {
         }
     }
 
-    /// The colour of a place on the scale, from 0 to 1; absent without colour.
+    /// Returns the colour of a position on the scale, from 0 to 1; `None` without colour.
     pub fn colour(self, position: f64) -> Option<Color> {
         match self {
             Self::TrueColour => Some(rgb(scale::colour(position))),
@@ -62,7 +62,7 @@ impl Depth {
         }
     }
 
-    /// The tone of text on the colour of a place.
+    /// Returns the tone of text on the colour of a position.
     pub fn text_on(self, position: f64) -> Tone {
         let light = match self {
             Self::TrueColour => is_light(scale::colour(position)),
@@ -82,7 +82,7 @@ impl Depth {
     }
 }
 
-/// The character that stands for a place on the scale where there is no colour.
+/// Returns the character for a position on the scale without colour.
 pub fn shade(position: f64) -> char {
     SHADES[step(position, SHADES.len())]
 }

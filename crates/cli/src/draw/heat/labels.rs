@@ -1,11 +1,11 @@
-//! Which rows and columns get a label where there is not room for all.
+//! Selection of the rows and columns that get a label if there is not room for all.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The indices that get a label, so that no two lie nearer together than `room`; rising. Every index takes `size`; `at` says where an index
-/// lies, with the gaps between groups. The first of a group comes before others, and within a group labels are an even number of
-/// steps of 1, 2, 4, … apart.
+/// Returns the indices that get a label, rising, with at least `room` between any two. Every index takes `size`; `at`
+/// gives its position, including the gaps between groups. The first of a group has priority. Within a group, labels
+/// are a multiple of a power of two apart.
 pub fn labelled(groups: &[Range<usize>], at: impl Fn(usize) -> f64, size: f64, room: f64) -> Vec<usize> {
     let count = groups.last().map_or(0, |group| group.end);
     let mut step = 1;

@@ -1,16 +1,16 @@
-//! The colour scale of heat maps: which place a cost has on it, and the colour of a place.
+//! Colour scale of heat maps: the position of a cost on it, and the colour of a position.
 
 use corewise_model::stats::order::quantile;
 
 use crate::draw::number::brief;
 use crate::draw::shades::FLAT;
 
-/// Costs below and above these quantiles have the colour of the scale's end, so that a few outliers do not take it all.
+/// Quantiles at the ends of the scale, so that a few outliers do not stretch it.
 const ENDS: [f64; 2] = [0.01, 0.99];
 
-/// Viridis, by Stéfan van der Walt, Nathaniel Smith and Eric Firing (CC0), at 17 even places, as matplotlib 3 has it
-/// (`lib/matplotlib/_cm_listed.py`): from dark to light in even steps for the eye, also for those who do not see all hues.
-/// In between it is interpolated, which misses the table of 256 by at most 6 of 255.
+/// Viridis, by Stéfan van der Walt, Nathaniel Smith and Eric Firing (CC0), at 17 even positions. Values from
+/// matplotlib 3 (`lib/matplotlib/_cm_listed.py`). Its lightness rises evenly, also for readers with colour-blindness.
+/// Interpolation in between differs from the table of 256 by at most 6 of 255.
 const VIRIDIS: [[u8; 3]; 17] = [
     [0x44, 0x01, 0x54],
     [0x48, 0x18, 0x6a],
@@ -31,7 +31,7 @@ const VIRIDIS: [[u8; 3]; 17] = [
     [0xfd, 0xe7, 0x25],
 ];
 
-/// A logarithmic scale over costs of one unit.
+/// Logarithmic scale over costs of one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     low: f64,
@@ -41,11 +41,11 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale of some costs between two of them, or else between quantiles; nothing where none is known.
+    /// Returns a scale between the given ends, or else between quantiles; `None` if no cost is known.
     pub fn of(costs: &[f64], ends: Option<[f64; 2]>) -> Option<Self> {
         let known = || costs.iter().copied().filter(|cost| cost.is_finite());
         let (lowest, highest) = (known().fold(f64::NAN, f64::min), known().fold(f64::NAN, f64::max));
-        // A coarse clock also shows costs of 0, which have no logarithm.
+        // A coarse clock also yields costs of 0, which have no logarithm.
         let quantiles = || {
             let positive: Vec<f64> = known().filter(|&cost| cost > 0.0).collect();
             ENDS.map(|end| quantile(&positive, end))
@@ -57,12 +57,12 @@ impl Scale {
         }
     }
 
-    /// Whether the costs differ by so little that all have one colour: noise is not a pattern.
+    /// Returns true if the costs differ too little for several colours: noise is not a pattern.
     pub fn is_flat(&self) -> bool {
         self.high <= self.low * FLAT
     }
 
-    /// The place of a cost, from 0 for the cheapest to 1; 0 on a flat scale.
+    /// Returns the position of a cost, from 0 for the cheapest to 1; 0 on a flat scale.
     pub fn position(&self, cost: f64) -> f64 {
         if self.is_flat() || cost <= self.low {
             return 0.0;
@@ -70,7 +70,7 @@ impl Scale {
         ((cost / self.low).ln() / (self.high / self.low).ln()).clamp(0.0, 1.0)
     }
 
-    /// The cost at a place, as written beside the scale; "≤" or "≥" at an end beyond which there are costs.
+    /// Returns the cost at a position as text beside the scale; with "≤" or "≥" at an end that some costs exceed.
     pub fn mark(&self, position: f64) -> String {
         let text = brief(self.low * (self.high / self.low).powf(position));
         if position <= 0.0 && brief(self.lowest) != text {
@@ -82,14 +82,14 @@ impl Scale {
         }
     }
 
-    /// The lowest and the highest cost.
+    /// Formats the lowest and the highest cost.
     pub fn range(&self) -> String {
         let [lowest, highest] = [self.lowest, self.highest].map(brief);
         if lowest == highest { lowest } else { format!("{lowest} to {highest}") }
     }
 }
 
-/// The colour of a place on the scale, as red, green and blue.
+/// Returns the colour of a position on the scale, as red, green and blue.
 pub fn colour(position: f64) -> [u8; 3] {
     let last = VIRIDIS.len() - 1;
     let place = position.clamp(0.0, 1.0) * last as f64;
@@ -99,13 +99,13 @@ pub fn colour(position: f64) -> [u8; 3] {
     std::array::from_fn(|part| mix(VIRIDIS[below][part], VIRIDIS[below + 1][part]))
 }
 
-/// Whether black is easier to read on a colour than white: by its relative luminance and the ratio of contrast, as the Web Content
-/// Accessibility Guidelines 2.2 define them.
+/// Returns true if black is easier to read on a colour than white. Uses the relative luminance and contrast ratio of
+/// the Web Content Accessibility Guidelines 2.2.
 pub fn is_light([red, green, blue]: [u8; 3]) -> bool {
     luminance([red, green, blue]) > 0.179
 }
 
-/// The relative luminance of a colour, from 0 to 1.
+/// Returns the relative luminance of a colour, from 0 to 1.
 pub fn luminance(colour: [u8; 3]) -> f64 {
     let [red, green, blue] = colour.map(|part| {
         let part = f64::from(part) / 255.0;

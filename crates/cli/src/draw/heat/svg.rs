@@ -1,4 +1,4 @@
-//! A heat map as an SVG picture that needs nothing else: no script, no fonts, no other files.
+//! Heat maps as self-contained SVG pictures: no script, no fonts, no other files.
 
 mod axes;
 mod cells;
@@ -10,29 +10,29 @@ use super::scale::{self, Scale};
 use axes::Axes;
 use frame::Frame;
 
-/// The text around a picture; any of it may be empty.
+/// Text around a picture; any of it may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SvgText {
-    /// What the map is of: the processor.
+    /// Subject of the map: the processor.
     pub title: String,
-    /// How it was measured.
+    /// Method of measuring.
     pub subtitle: String,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub source: String,
 }
 
-/// The colour of what is not on the scale.
+/// Colour of cells that are not on the scale.
 const UNKNOWN: [u8; 3] = [0xd4; 3];
 
-/// How many colours the scale has in a picture: as many as the eye tells apart side by side, and few enough that the picture stays small.
+/// Colours of the scale in a picture: as many as the eye distinguishes side by side, and few enough for a small file.
 const STEPS: usize = 64;
-/// With more rows or columns than this a cell has no text of its own when it is pointed at, and the cells are one embedded picture.
+/// Maximum rows or columns of cells with a tooltip each; a larger map is one embedded picture.
 const MOST_POINTED: usize = 64;
-/// With more rows or columns than this a cell is too small for its cost in figures.
+/// Maximum rows or columns of cells that are large enough for their cost in figures.
 const MOST_FIGURES: usize = 24;
 
 impl HeatMap {
-    /// The map as SVG. Its size is about that of a screen; with 600 rows and more a cell takes two pixels or one.
+    /// Returns the map as SVG. It is about as large as a screen; from 600 rows on, a cell takes two pixels or one.
     pub fn svg(&self, text: &SvgText) -> String {
         let known = self.known();
         let (scale, cell) = (Scale::of(&known, self.ends), cell_size(self.rows.len().max(self.columns.len())));
@@ -44,32 +44,32 @@ impl HeatMap {
     }
 }
 
-/// What is drawn.
+/// Map to draw, with its layout.
 struct Picture<'a> {
     map: &'a HeatMap,
-    /// Absent where nothing is known.
+    /// `None` if no cost is known.
     scale: Option<Scale>,
-    /// The side of a cell in pixels.
+    /// Side of a cell in pixels.
     cell: usize,
 }
 
 impl Picture<'_> {
-    /// How many rows there are, and how many columns.
+    /// Returns the numbers of rows and columns.
     fn counts(&self) -> [usize; 2] {
         [self.map.rows.len(), self.map.columns.len()]
     }
 
-    /// The height of all cells in pixels, and their width.
+    /// Returns the height and width of all cells in pixels.
     fn sides(&self) -> [usize; 2] {
         self.counts().map(|count| count * self.cell)
     }
 
-    /// The larger number of rows or columns.
+    /// Returns the larger of the numbers of rows and columns.
     fn most(&self) -> usize {
         self.map.rows.len().max(self.map.columns.len())
     }
 
-    /// The step of a cell on the scale of [`STEPS`]; absent where its cost is not known.
+    /// Returns the step of a cell on the scale of [`STEPS`]; `None` if its cost is unknown.
     fn step(&self, row: usize, column: usize) -> Option<usize> {
         let cost = self.map.cost(row, column);
         self.scale.filter(|_| cost.is_finite()).map(|scale| step(scale.position(cost)))
@@ -80,17 +80,17 @@ fn step(position: f64) -> usize {
     ((position * STEPS as f64) as usize).min(STEPS - 1)
 }
 
-/// The colour of a step: that of its middle.
+/// Returns the colour at the middle of a step.
 fn colour(step: usize) -> [u8; 3] {
     scale::colour((step as f64 + 0.5) / STEPS as f64)
 }
 
-/// A colour for what is predicted: a third of it is white.
+/// Mixes a colour with one third of white, for predictions.
 fn pale(colour: [u8; 3]) -> [u8; 3] {
     colour.map(|part| ((2 * u16::from(part) + 255) / 3) as u8)
 }
 
-/// The side of a cell in whole pixels, so that cells are equal and sharp.
+/// Returns the side of a cell in whole pixels, so that cells are equal and sharp.
 fn cell_size(count: usize) -> usize {
     const SIDE: usize = 720;
     match count.max(1) {

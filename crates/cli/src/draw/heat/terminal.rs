@@ -1,4 +1,4 @@
-//! A heat map for the terminal: as large as fits, cells joined to blocks where there are too many.
+//! Heat maps for the terminal: as large as fits, with cells joined to blocks if there are too many.
 
 mod cut;
 mod grid;
@@ -15,13 +15,13 @@ use crate::draw::number::brief;
 use crate::draw::text::Line;
 use cut::Cut;
 
-/// Groups of fewer blocks than this, on average, do not stand apart: a map with as many gaps as cells shows the gaps.
+/// Minimum average number of blocks per group for gaps between groups; with fewer, the gaps would dominate the map.
 const LEAST_BLOCKS: usize = 3;
 
 impl HeatMap {
-    /// The map in at most `width` columns (from 20 on) and, without its head and legend, `most_rows` lines (from 1 on): with figures where
-    /// they fit, else as colours or shades. Where there is not room for every cell, a cell is the median of a block of them; a note says
-    /// so. Empty where nothing is to be drawn.
+    /// Returns the map in at most `width` columns (from 20 on) and `most_rows` lines (from 1 on), without head and
+    /// legend. Cells are figures if these fit, otherwise colours or shades. If there is not room for every cell, a
+    /// cell is the median of a block, and a note says so. Empty if there is no cell.
     pub fn lines(&self, depth: Depth, width: usize, most_rows: usize) -> Vec<Line> {
         if self.is_empty() {
             return Vec::new();
@@ -43,42 +43,42 @@ impl HeatMap {
     }
 }
 
-/// A map that is laid out.
+/// Map with its layout.
 struct Heat<'a> {
     map: &'a HeatMap,
     depth: Depth,
     width: usize,
-    /// Absent where nothing is known.
+    /// `None` if no cost is known.
     scale: Option<Scale>,
     plan: Plan,
-    /// The cost of each pair of blocks, row by row; not a number where none is known.
+    /// Cost of each pair of blocks, row by row; NaN if unknown.
     costs: Vec<f64>,
-    /// Whether most of each pair of blocks is predicted; empty where all is measured.
+    /// Whether most of each pair of blocks is predicted; empty if all is measured.
     predicted: Vec<bool>,
 }
 
-/// The room for a map.
+/// Room for a map.
 #[derive(Clone, Copy)]
 struct Room {
     width: usize,
     rows: usize,
 }
 
-/// How a cell is drawn.
+/// Form of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// As figures in so many columns, the space after them included.
+    /// Figures in this many columns, including the space after them.
     Figures(usize),
-    /// As two columns of colour or shade: nearly a square.
+    /// Two columns of colour or shade: nearly a square.
     Wide,
-    /// As one column and half a line of colour.
+    /// One column and half a line of colour.
     Half,
-    /// As one column of shade.
+    /// One column of shade.
     Narrow,
 }
 
 impl Form {
-    /// Columns of a cell.
+    /// Returns the columns of a cell.
     fn columns(self) -> usize {
         match self {
             Self::Figures(columns) => columns,
@@ -87,13 +87,13 @@ impl Form {
         }
     }
 
-    /// How many rows a line holds.
+    /// Returns the number of rows in a line.
     fn rows(self) -> usize {
         if self == Self::Half { 2 } else { 1 }
     }
 }
 
-/// Where groups stand apart.
+/// Axes with gaps between groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gaps {
     Both,
@@ -101,26 +101,27 @@ enum Gaps {
     None,
 }
 
-/// What is drawn, and how.
+/// Layout of a map.
 struct Plan {
     rows: Cut,
     columns: Cut,
     form: Form,
-    /// Where groups stand apart.
+    /// Gaps between groups.
     gaps: Gaps,
     /// Columns for the labels of the rows.
     margin: usize,
 }
 
 impl Plan {
-    /// The finest plan that fits.
+    /// Chooses the finest layout that fits.
     fn choose(map: &HeatMap, known: &[f64], depth: Depth, room: Room) -> Self {
         let mut last = None;
         for (rows, columns) in cuts_of(map) {
             let longest = (0..rows.len()).map(|block| map.rows.label(rows.first(block)).chars().count()).max();
             let margin = longest.unwrap_or(0).min(room.width / 3);
             let heading = (0..columns.len()).map(|block| map.columns.label(columns.first(block)).chars().count()).max();
-            // The narrowest figure takes two columns: of a large map none fits, and none is written to see that.
+            // The narrowest figure takes two columns. A large map has no room for them, so its figures are not even
+            // formatted.
             let has_room = rows.largest().max(columns.largest()) == 1 && 2 * columns.len() <= room.width;
             let figures =
                 has_room.then(|| Form::Figures(figure_columns(known, heading.unwrap_or(0).min(room.width / 3))));
@@ -152,7 +153,7 @@ impl Plan {
         columns <= room.width && lines <= room.rows
     }
 
-    /// The median of each pair of blocks.
+    /// Returns the median of each pair of blocks.
     fn costs(&self, map: &HeatMap) -> Vec<f64> {
         let cell = |rows: &Range<usize>, columns: &Range<usize>| {
             let of_row = |row| columns.clone().map(move |column| map.cost(row, column));
@@ -161,7 +162,7 @@ impl Plan {
         self.each(cell)
     }
 
-    /// Whether most pairs of each pair of blocks are predicted; empty where none is.
+    /// Returns whether most of each pair of blocks is predicted; empty if no cost is.
     fn predicted(&self, map: &HeatMap) -> Vec<bool> {
         if map.predicted.is_empty() {
             return Vec::new();
@@ -174,14 +175,14 @@ impl Plan {
         self.each(cell)
     }
 
-    /// Something of each pair of blocks, row by row.
+    /// Maps each pair of blocks, row by row.
     fn each<T>(&self, cell: impl Fn(&Range<usize>, &Range<usize>) -> T) -> Vec<T> {
         let (rows, columns) = (self.rows.blocks().iter(), self.columns.blocks());
         rows.flat_map(|rows| columns.iter().map(|columns| cell(rows, columns)).collect::<Vec<_>>()).collect()
     }
 }
 
-/// All ways to join rows and columns, the finest first; both alike where they are the same things.
+/// Returns all ways to join rows and columns, the finest first; both are joined alike if they are the same things.
 fn cuts_of(map: &HeatMap) -> Vec<(Cut, Cut)> {
     let rows: Vec<Cut> = cut::cuts(&map.rows.groups).collect();
     if map.is_of_pairs {
@@ -194,7 +195,7 @@ fn cuts_of(map: &HeatMap) -> Vec<(Cut, Cut)> {
     steps.into_iter().map(|(row, column)| (rows[row].clone(), columns[column].clone())).collect()
 }
 
-/// Columns of a cell with figures, the space after them included; labels are at most as wide, if they are short.
+/// Returns the columns of a cell with figures, including the space after them; short labels fit as well.
 fn figure_columns(known: &[f64], label: usize) -> usize {
     let longest = known.iter().map(|&cost| brief(cost).chars().count()).max().unwrap_or(1);
     longest.max(label.min(4)) + 1

@@ -1,19 +1,19 @@
-//! Figures of latency: the percentiles of each cpu, and where the cpus stand beside each other.
+//! Figures of latency: percentiles of each cpu, and the cpus side by side.
 
 use corewise_model::survey::conclude::rows::Row;
 
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::story::{StoryFigure, StoryPart};
 
-/// Percentiles as the number of pieces of which one is longer, with their names.
+/// Percentiles as 1 in n pieces that take longer, with their names.
 const PERCENTILES: [(f64, &str); 5] =
     [(2.0, "50 %"), (10.0, "90 %"), (100.0, "99 %"), (1e3, "99.9 %"), (1e4, "99.99 %")];
-/// So many cpus are named one by one.
+/// Maximum number of cpus that are named one by one.
 const FEW: usize = 32;
-/// So many lines can be distinguished; more are drawn alike.
+/// Maximum number of lines that can be distinguished; more are drawn alike.
 const MANY: usize = 6;
 
-/// The figures; none where nothing was measured.
+/// Returns the figures that have data.
 pub fn figures(rows: &[Row]) -> Vec<StoryPart> {
     [percentiles(rows), beside(rows)].into_iter().flatten().map(StoryPart::Figure).collect()
 }

@@ -1,4 +1,4 @@
-//! A machine on a page: boxes in boxes, as its levels lie in each other, with its devices in the boxes that they are near to.
+//! A machine on a page: nested boxes for its levels, with devices in the boxes that they are near to.
 
 use corewise_machine::device::near;
 use corewise_machine::{CpuSet, Level, Machine};
@@ -8,16 +8,16 @@ use crate::draw::number::bytes;
 use crate::draw::printable::named;
 use crate::draw::tree::{Branch, grow};
 
-/// A box names so many devices, and counts the others.
+/// Maximum number of devices that a box names; of more, it shows the count.
 const MOST_DEVICES: usize = 8;
 
-/// A device as a box shows it: what it is called, and the cpus near it.
+/// Device as a box shows it: its name, and the cpus near it.
 struct Device {
     words: String,
     near: CpuSet,
 }
 
-/// The machine's levels as nested lists, which a screen reader can walk.
+/// Renders the machine's levels as nested lists, which a screen reader can walk.
 pub fn machine(machine: &Machine) -> Markup {
     let without_cpus = machine.nodes.iter().enumerate().filter(|(_, node)| node.cpus.is_empty());
     let (known, unknown): (Vec<_>, Vec<_>) =
@@ -68,7 +68,7 @@ fn devices(devices: &[&Device]) -> Markup {
     html! { @if !words.is_empty() { " " span.devices { (words.join(", ")) } } }
 }
 
-/// A core by its cpus: its kind, and whether this process may use it, in words too.
+/// Renders a core by its cpus: its kind, and whether this process may use it, in words, too.
 fn core(machine: &Machine, index: usize) -> Markup {
     let cpus = &machine.cores[index].cpus;
     let kind = cpus.lowest().and_then(|cpu| machine.kind_of(cpu)).map(|kind| kind.core_type.word());

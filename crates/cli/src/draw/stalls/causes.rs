@@ -1,4 +1,4 @@
-//! The table of causes: cpu by cpu where there are few, all together otherwise.
+//! Table of causes: per cpu if there are few cpus, combined otherwise.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use crate::draw::number::{brief, count, decimal};
 use crate::draw::story::StoryPart;
 use crate::draw::text::{Line, Tone};
 
-/// Up to so many cpus each has its own rows.
+/// Maximum number of cpus with rows of their own.
 const FEW_CPUS: usize = 4;
-/// More causes than this are told together.
+/// Maximum number of causes per cpu; the rest is combined.
 const MOST_CAUSES: usize = 7;
-/// The same where all cpus are in one table.
+/// Maximum number of causes in the combined table.
 const MOST_TOGETHER: usize = 14;
-/// More tasks than this likewise.
+/// Maximum number of tasks per cpu.
 const MOST_TASKS: usize = 3;
-/// Causes below this share of the lost time are told together, but for the first.
+/// Causes below this share of the lost time are combined, except the first.
 const LITTLE: f64 = 0.005;
 
-/// One row.
+/// Row of the table.
 struct Row<'a> {
     cpus: String,
     name: String,
@@ -37,7 +37,7 @@ struct Row<'a> {
     lengths: Option<std::borrow::Cow<'a, Histogram>>,
 }
 
-/// The table with its caption; empty where stalls were not watched.
+/// Returns the table with its caption; empty if stalls were not watched.
 pub fn causes(survey: &Survey) -> Vec<StoryPart> {
     let Some(watch) = &survey.watch else { return Vec::new() };
     let seen: Vec<(u32, &CpuStalls)> =
@@ -105,7 +105,7 @@ fn cpu_by_cpu<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<Row<'a>> {
     seen.iter().flat_map(|(cpu, stalls)| of_cpu(*cpu, stalls)).collect()
 }
 
-/// A cpu's rows: the tasks that took most, and the other causes; what took little is told together.
+/// Returns a cpu's rows: the tasks that took most, and the other causes; small ones are combined.
 fn of_cpu(cpu: u32, stalls: &CpuStalls) -> Vec<Row<'_>> {
     let (tasks, others): (Vec<&CauseSummary>, Vec<&CauseSummary>) =
         stalls.causes.iter().partition(|cause| cause.cause.is_task());
@@ -113,7 +113,7 @@ fn of_cpu(cpu: u32, stalls: &CpuStalls) -> Vec<Row<'_>> {
     for (causes, most, noun) in [(tasks, MOST_TASKS, "other task"), (others, MOST_CAUSES, "other")] {
         let is_told = |(place, cause): &(usize, &&CauseSummary)| *place == 0 || cause.share >= LITTLE;
         let told = causes.iter().enumerate().filter(is_told).count().min(most);
-        // One row for one cause says more than "1 other".
+        // A row for the one remaining cause says more than "1 other".
         let told = if causes.len() == told + 1 { told + 1 } else { told };
         let mut each: Vec<Row<'_>> = causes.iter().map(|cause| row(cpu.to_string(), cause, stalls)).collect();
         let rest = each.split_off(told);
@@ -146,7 +146,7 @@ fn row<'a>(cpus: String, cause: &'a CauseSummary, stalls: &'a CpuStalls) -> Row<
     }
 }
 
-/// What nobody is known for is what a reader looks for first.
+/// Highlights unknown causes, which readers look for first.
 const fn tone(cause: &Cause) -> Tone {
     match cause {
         Cause::Unknown | Cause::Stolen => Tone::Warn,
@@ -154,7 +154,7 @@ const fn tone(cause: &Cause) -> Tone {
     }
 }
 
-/// Rows that are told together.
+/// Combines rows into one.
 fn rest_of<'a>(cpus: String, rest: &[Row<'_>], noun: &str, watched_s: f64) -> Row<'a> {
     let lengths = joined(rest.iter().filter_map(|row| row.lengths.as_deref()));
     Row {
@@ -176,7 +176,7 @@ fn joined<'h>(all: impl Iterator<Item = &'h Histogram>) -> Histogram {
     })
 }
 
-/// All cpus in one table: tasks of one name are one cause, and each cause says where it took most.
+/// Combines all cpus in one table: tasks of one name are one cause, and each cause shows its main cpu.
 fn together<'a>(seen: &[(u32, &'a CpuStalls)]) -> Vec<Row<'a>> {
     let mut by_name: BTreeMap<String, Vec<(u32, &CpuStalls, &CauseSummary)>> = BTreeMap::new();
     for (cpu, stalls) in seen {
@@ -218,7 +218,7 @@ fn kind_of(cause: &Cause) -> String {
     }
 }
 
-/// Where a cause took its time: one cpu, if that has half of it; otherwise how many.
+/// Names the cpu that has half of a cause's time, or counts the cpus.
 fn most_on(parts: &[(u32, &CpuStalls, &CauseSummary)], time_s: f64) -> String {
     let most = parts.iter().max_by(|a, b| a.2.time_s.total_cmp(&b.2.time_s));
     match most {

@@ -1,4 +1,4 @@
-//! The longest stalls, each from its beginning to its end.
+//! Longest stalls, each in its parts from beginning to end.
 
 use corewise_model::Survey;
 use corewise_model::attribution::{Cause, Part, Phase, Timeline};
@@ -9,12 +9,12 @@ use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
 use crate::draw::wrap::unbroken;
 
-/// How many are told.
+/// Maximum number of stalls that are listed.
 const MOST_LISTED: usize = 5;
-/// Parts shorter than this share of a stall are left out, unless they say something.
+/// Share of a stall below which its parts are left out.
 const LITTLE: f64 = 0.02;
 
-/// The longest stalls of all cpus with their time-lines; empty where there are none.
+/// Returns the longest stalls of all cpus with their timelines; empty if there are none.
 pub fn longest(survey: &Survey) -> Vec<StoryPart> {
     let mut all: Vec<(u32, &Timeline)> = survey
         .cpus
@@ -41,7 +41,7 @@ pub fn longest(survey: &Survey) -> Vec<StoryPart> {
     lines
 }
 
-/// The parts worth telling, in order: "timer 5.1 (after 7.2 on its way)".
+/// Lists the important parts in order: "timer 5.1 (after 7.2 on its way)".
 fn told(one: &Timeline) -> Vec<String> {
     let is_told = |part: &&Part| part.cause != Cause::Work && part.length_ns as f64 >= LITTLE * one.length_ns as f64;
     let mut told: Vec<(String, u64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What belongs to the causes: how they were seen, what that cost, who sent what, and what comes with a period.
+//! Remarks on the causes: how they were observed and at what cost, senders of interrupts, and periods.
 
 use std::borrow::Cow;
 
@@ -16,17 +16,17 @@ use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
-/// Of more cpus than this the table alone tells what is unexplained.
+/// Maximum number of cpus with a remark on unexplained time; others are only in the table.
 const MOST_UNEXPLAINED: usize = 4;
-/// More senders than this are counted only.
+/// Maximum number of senders that are listed; of more, only the count is shown.
 const MOST_SENDERS: usize = 4;
 
-/// "1 µs".
+/// Formats the threshold: "1 µs".
 pub fn threshold(watch: &Watch) -> String {
     duration(watch.threshold_ns)
 }
 
-/// How causes were seen.
+/// Describes the source of the causes.
 pub fn by(event_source: EventSource) -> Cow<'static, str> {
     match event_source {
         EventSource::Thread => {
@@ -38,7 +38,7 @@ pub fn by(event_source: EventSource) -> Cow<'static, str> {
     }
 }
 
-/// What watching cost, what was lost on the way, and how much is explained.
+/// Describes the cost of watching, the lost events, and the explained share.
 pub fn watching(survey: &Survey) -> Vec<StoryPart> {
     let Some(watch) = &survey.watch else { return Vec::new() };
     let all = || survey.cpus.iter().filter_map(|seen| seen.stalls.as_ref());
@@ -53,7 +53,7 @@ pub fn watching(survey: &Survey) -> Vec<StoryPart> {
             _ => format!("{} % of {} stalls named, {} % explained", share(named), whole(stalls), share(explained)),
         };
         items.push(Line::new().plain(text));
-        // How much is explained depends on how quiet the host is, in the time that other tasks left.
+        // The explained share depends on how quiet the host is, within the time that other tasks left.
         let is_guest = survey.machine.system.hypervisor.is_some() && watch.event_source != EventSource::Thread;
         let tasks = all().flat_map(|stalls| &stalls.causes).filter(|cause| cause.cause.is_task());
         let left_s = all().map(|stalls| stalls.watched_s).sum::<f64>() - tasks.map(|cause| cause.time_s).sum::<f64>();
@@ -85,7 +85,7 @@ pub fn watching(survey: &Survey) -> Vec<StoryPart> {
     vec![line.hanging(2)]
 }
 
-/// What comes with a period, cpus that show the same told together.
+/// Describes stalls with a period; cpus with the same period are combined.
 pub fn periods(survey: &Survey) -> Vec<StoryPart> {
     let surroundings = survey.surroundings();
     let mut told: Vec<(String, Vec<u32>)> = Vec::new();
@@ -107,9 +107,9 @@ pub fn periods(survey: &Survey) -> Vec<StoryPart> {
     told.into_iter().map(line).collect()
 }
 
-/// What it looks like that nobody is known for, where the kernel's events were seen.
+/// Describes unexplained stalls, if the kernel's events were watched.
 pub fn unexplained(survey: &Survey) -> Vec<StoryPart> {
-    /// Less than this share of the lost time is told in the table alone.
+    /// Share of the lost time below which only the table mentions it.
     const SHARE: f64 = 0.05;
     let is_named = survey.watch.as_ref().is_some_and(|watch| watch.event_source != EventSource::Thread);
     let whence = match survey.machine.system.hypervisor {
@@ -131,7 +131,7 @@ pub fn unexplained(survey: &Survey) -> Vec<StoryPart> {
     survey.cpus.iter().filter_map(open).take(MOST_UNEXPLAINED).map(line).collect()
 }
 
-/// Who sends interrupts from other cpus, most first.
+/// Lists the senders of interrupts from other cpus, most first.
 pub fn senders(survey: &Survey) -> Vec<StoryPart> {
     let mut all: Vec<(u32, &Sender)> = survey
         .cpus

@@ -1,9 +1,9 @@
-//! That no form of a result lacks a sentence that another form has.
+//! Check that no form of a result lacks a sentence that another form has.
 
 use super::{Story, StoryPart, StoryRole};
 use crate::draw::{csv, markdown};
 
-/// Checks that every sentence of a story stands in each of its forms.
+/// Checks that every sentence of a story is in each of its forms.
 pub fn check_forms(story: &Story) {
     let page = letters(&without_tags(&story.markup(0).into_string()));
     let document = letters(&markdown::story(story, Some(1)));
@@ -33,7 +33,7 @@ pub fn check_forms(story: &Story) {
     assert!(checked > 0, "nothing is said");
 }
 
-/// The letters of a text, without spaces and what makes them plain in a form.
+/// Returns the letters of a text, without spaces and the escapes of each form.
 fn letters(text: &str) -> String {
     let plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
     plain.chars().filter(|letter| !letter.is_whitespace() && !"\\`*|".contains(*letter)).collect()

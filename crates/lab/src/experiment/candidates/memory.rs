@@ -50,7 +50,7 @@ impl CandidatePlanner<'_> {
         let policies = policies_to_try(self.machine, self.node_weights().as_deref());
         let pairs = |placement| policies.iter().map(move |found| (placement, found));
         let pairs = pairs(None).chain(largest.map(Some).into_iter().flat_map(pairs));
-        // What the kernel refuses is not planned.
+        // Policies that the kernel refuses are not planned.
         pairs
             .filter_map(|(placement, found)| self.arm_with_memory(placement, &found.policy, found.reason).ok())
             .collect()

@@ -1,4 +1,4 @@
-//! The threads of running processes, which go from one placement to the next all together, and back to what they had.
+//! Threads of running processes, moved together from one placement to the next, and back to their own cpus.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,38 +11,39 @@ use corewise_sys::{affinity, cpuset, task};
 
 use super::stand::Stand;
 
-/// Threads whose cpus are still other ones after these many looks cannot be placed.
+/// Maximum passes over threads; after these, new threads are started too fast to be placed.
 const MOST_LOOKS: usize = 50;
 
-/// Chosen processes with all that descends from them, and what each of their threads had.
+/// Chosen processes and their descendants, with the original cpus of each of their threads.
 pub struct Crew {
     roots: Vec<Process>,
-    /// Roots and what descends from them, each with the number of its root.
+    /// Roots and their descendants, each with the index of its root.
     processes: Vec<(Process, usize)>,
-    /// By the thread's number.
+    /// Threads by number.
     threads: BTreeMap<u32, Known>,
-    /// Two halves of the cpus. Every thread goes through both at each switch, so that it is moved once at least, whatever it had and will have.
+    /// Two halves of the cpus. At each switch every thread goes through both, so that it moves at least once, whatever
+    /// its cpus before and after.
     halves: [CpuSet; 2],
-    /// What the experiment gives in turn.
+    /// Placements that the experiment uses in turn.
     placements: Vec<CpuSet>,
     journal: Journal,
-    /// The number of the newest process or thread when the processes were looked for.
+    /// Number of the newest process or thread when the processes were last searched.
     newest: Option<u32>,
 }
 
-/// A thread that is in the journal.
+/// Thread in the journal.
 struct Known {
-    /// The number of its change there.
+    /// Number of its change in the journal.
     number: u32,
     process: u32,
-    /// What it was given last; absent for what it had.
+    /// Cpus that it was given last; `None` for its own.
     given: Option<CpuSet>,
-    /// What it has where nothing else is given: as it was found. What undoing gives it grows with its cpuset.
+    /// Its cpus as they were found, for arms without a placement. Undoing may give more, since its cpuset can grow.
     before: CpuSet,
     change: AffinityChange,
 }
 
-/// Why threads are not where they should be.
+/// Reason why threads are not where they should be.
 #[derive(Debug, thiserror::Error)]
 pub enum CrewError {
     /// A chosen process has ended.
@@ -51,23 +52,23 @@ pub enum CrewError {
     /// The journal or the kernel refuses.
     #[error("{0}")]
     Refused(SysError),
-    /// A thread has other cpus than it was given.
+    /// A thread's cpus were changed by the thread or by another program.
     #[error("thread {thread} was given {given}, and may now use {now}: it or somebody else has changed that")]
     Changed {
-        /// The thread.
+        /// Number of the thread.
         thread: u32,
-        /// What it was given.
+        /// Cpus that it was given.
         given: CpuSet,
-        /// What it has.
+        /// Cpus that it has now.
         now: CpuSet,
     },
-    /// More and more threads are started.
+    /// Threads are started faster than they can be placed.
     #[error("its threads are started faster than they can be placed")]
     TooFast,
 }
 
 impl Crew {
-    /// A crew before anything is changed. `placements` are all that it will be given beside what it has.
+    /// Returns a crew before any change. `placements` are all that it will be given beside its own cpus.
     pub fn new(roots: Vec<Process>, placements: Vec<CpuSet>, journal: Journal) -> Self {
         let reachable =
             roots.iter().map(|root| cpuset::of(root.id)).reduce(|a, b| a.intersection(&b)).unwrap_or_default();
@@ -87,38 +88,38 @@ impl Crew {
         crew
     }
 
-    /// The numbers of all processes and of their threads, as they are now.
+    /// Returns the current numbers of all processes and their threads.
     pub fn members(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.processes
             .iter()
             .flat_map(|(process, _)| task::inheriting(process.id).into_iter().map(|thread| (process.id, thread)))
     }
 
-    /// The cpus of a thread.
+    /// Returns the cpus of a thread.
     fn cpus_of<'s>(&self, stand: &Stand<'s>, (process, thread): (u32, u32)) -> Option<&'s CpuSet> {
         let place = self.processes.binary_search_by_key(&process, |(known, _)| known.id);
         let root = place.map_or(0, |place| self.processes[place].1);
         stand.of(root, || task::name(process, thread).unwrap_or_default())
     }
 
-    /// How many threads the last switch placed.
+    /// Returns the number of threads that the last switch placed.
     pub fn count(&self) -> usize {
         self.threads.len()
     }
 
-    /// Whether a chosen process has ended.
+    /// Checks that no chosen process has ended.
     ///
     /// # Errors
-    /// Which.
+    /// The process that has ended.
     pub fn check_alive(&self) -> Result<(), CrewError> {
         let ended = self.roots.iter().find(|root| !root.is_alive());
         ended.map_or(Ok(()), |root| Err(CrewError::Ended(format!("process {}", root.id))))
     }
 
-    /// Puts all threads where they are to stand, or each on what it had. Where it fails, everything is given back.
+    /// Moves all threads to their cpus on `stand`, or back to their own. On failure, everything is restored.
     ///
     /// # Errors
-    /// Why it could not.
+    /// The reason of the failure.
     pub fn place(&mut self, stand: &Stand<'_>) -> Result<(), CrewError> {
         let placed = self.switch(stand);
         if placed.is_err() {
@@ -127,7 +128,7 @@ impl Crew {
         placed
     }
 
-    /// Gives everything back at once.
+    /// Restores everything at once.
     pub fn give_back(&mut self) {
         self.journal.undo_all();
         self.threads.clear();
@@ -145,8 +146,8 @@ impl Crew {
             let (known, new): (Vec<_>, Vec<_>) = found.into_iter().partition(is_known);
             placed.extend(known.iter().chain(&new).map(|(_, thread)| *thread));
             let moved = self.write_down(&new, stand, look == 0)?;
-            // Who was born since the last look has its cpus from another thread. Where all of these have the right ones, so has who is born now:
-            // to wait until nobody is born would be to wait for ever.
+            // Threads born since the last pass inherit their cpus from others. If all of these are right, so are those
+            // born now; waiting for no births could take forever.
             if known.is_empty() && moved.is_empty() {
                 self.forget_all_but(&placed);
                 return Ok(());
@@ -158,7 +159,7 @@ impl Crew {
         Err(CrewError::TooFast)
     }
 
-    /// Every call of this is of a thread that the kernel has just listed, and whose change is in the journal.
+    /// Moves a thread. The kernel has just listed it, and its change is in the journal.
     fn move_thread(&mut self, thread: u32, stand: &Stand<'_>) -> Result<(), CrewError> {
         let Some(process) = self.threads.get(&thread).map(|known| known.process) else { return Ok(()) };
         let given = self.cpus_of(stand, (process, thread));
@@ -178,8 +179,9 @@ impl Crew {
         }
     }
 
-    /// Writes new threads down, with all that they may be given; which of them are moved: all of them, or those that have other cpus than they
-    /// should. The change that is made of these is the first half; the others keep what they have.
+    /// Writes new threads to the journal with all cpus that they may be given. Returns the threads to move: all of
+    /// them, or those with wrong cpus. For the threads to move, the change first sets the first half; others keep
+    /// their cpus.
     fn write_down(
         &mut self,
         new: &[(u32, u32)],
@@ -222,7 +224,7 @@ impl Crew {
         Ok(moved)
     }
 
-    /// Threads that have ended leave the journal, which would be full some day: there is nothing to give back.
+    /// Removes ended threads from the journal, which would grow without end.
     fn forget_all_but(&mut self, placed: &BTreeSet<u32>) {
         let gone = self.threads.iter().filter(|(thread, _)| !placed.contains(thread));
         let gone: BTreeSet<u32> = gone.map(|(_, known)| known.number).collect();
@@ -236,8 +238,9 @@ impl Crew {
         self.placements.iter().chain(&self.halves).cloned().collect()
     }
 
-    /// What a thread has that was started since is what its creator was given: without that it would have what its creator had. The kernel does
-    /// not say who that was: the main thread of its process, or of the first process.
+    /// Corrects the original cpus of a thread that was started since: it inherited the cpus that its creator was
+    /// given. The kernel does not report the creator, so the main thread of its process or of the first process is
+    /// assumed.
     fn with_origin(&self, change: AffinityChange, process: u32) -> AffinityChange {
         let is_given = self.placements.iter().chain(&self.halves).any(|cpus| *cpus == change.old);
         let main = |id: u32| self.threads.get(&id).map(|known| &known.change);
@@ -250,7 +253,7 @@ impl Crew {
         }
     }
 
-    /// Looks for processes where one was started since the last time; what corewise itself starts is none of them.
+    /// Searches for processes if one was started since the last time; corewise's own children do not count.
     fn find_processes(&mut self) {
         let newest = task::newest();
         if newest.is_some() && newest == self.newest {
@@ -274,10 +277,10 @@ impl Crew {
         self.processes = found;
     }
 
-    /// Whether all threads still have what they were given.
+    /// Checks that all threads still have the cpus they were given.
     ///
     /// # Errors
-    /// Which has not.
+    /// The thread that has other cpus.
     pub fn check_placed(&self) -> Result<(), CrewError> {
         for (thread, known) in &self.threads {
             let Some(given) = &known.given else { continue };

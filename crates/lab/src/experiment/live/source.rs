@@ -1,4 +1,4 @@
-//! Reading what running processes report: the output of a command, a page, the kernel's accounts.
+//! Readings of running processes: the output of a command, a page, the kernel's accounting.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -12,10 +12,10 @@ use corewise_sys::execution::{End, Execution};
 use corewise_sys::input::InputKind;
 use ureq::Agent;
 
-/// A command or a page that takes longer does not answer.
+/// Maximum time for a command or a page to answer.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reads one source again and again.
+/// Reads one source repeatedly.
 pub struct Reader<'a> {
     source: Source,
     agent: Agent,
@@ -24,10 +24,10 @@ pub struct Reader<'a> {
     stop: &'a AtomicBool,
 }
 
-/// The accounts of all threads so far. A thread that has ended keeps what it had when it was looked at last.
+/// Accounting of all threads. A thread that has ended keeps its value of the last reading.
 #[derive(Default)]
 struct Accounts {
-    /// By process and thread.
+    /// Latest account by process and thread.
     last: HashMap<(u32, u32), Account>,
     cpu_ns: u64,
     waited_ns: u64,
@@ -38,7 +38,7 @@ impl Accounts {
         for key in threads {
             let Some(now) = Account::of(key.0, key.1) else { continue };
             let before = self.last.insert(key, now).unwrap_or_default();
-            // A number that was given again counts from zero.
+            // A reused number counts from zero.
             self.cpu_ns += now.on_cpu_ns.checked_sub(before.on_cpu_ns).unwrap_or(now.on_cpu_ns);
             self.waited_ns += now.waited_ns.checked_sub(before.waited_ns).unwrap_or(now.waited_ns);
         }
@@ -46,11 +46,11 @@ impl Accounts {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of a source; with the kernel's accounts where a metric needs them.
+    /// Returns a reader of a source; with the kernel's accounting if a metric needs it.
     pub fn new(source: &Source, with_accounts: bool, stop: &'a AtomicBool) -> Self {
         let config = Agent::config_builder()
             .timeout_global(Some(PATIENCE))
-            // The address is as the user gave it: whatever answers there sends corewise nowhere else.
+            // Only the user's address counts: a server cannot send corewise elsewhere.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
@@ -61,10 +61,11 @@ impl<'a> Reader<'a> {
         Self { source: source.clone(), agent: config.build().into(), since: Instant::now(), accounts, stop }
     }
 
-    /// What there is now; the time is the middle of the reading. `threads` are the numbers of processes and of their threads.
+    /// Reads the current values; the time is the middle of the reading. `threads` are the numbers of processes and of
+    /// their threads.
     ///
     /// # Errors
-    /// Why the source does not answer, in words.
+    /// The reason why the source does not answer.
     pub fn look(&mut self, threads: impl Iterator<Item = (u32, u32)>) -> Result<Moment, String> {
         let begun = self.since.elapsed();
         let text = match &self.source {
@@ -109,7 +110,7 @@ impl<'a> Reader<'a> {
             ureq::Error::Timeout(_) => late(),
             error => format!("{address}: {error}"),
         };
-        // A server may close a connection while it is about to be used again.
+        // A server may close a connection just before it is used again.
         let ask = || self.agent.get(address).call();
         let asked = ask().or_else(|error| if is_closed(&error) { ask() } else { Err(error) });
         let mut response = asked.map_err(wrong)?;
@@ -135,7 +136,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether the other side closed a connection that it may have kept open since the last time.
+/// Returns true if the other side closed a kept connection.
 fn is_closed(error: &ureq::Error) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match error {

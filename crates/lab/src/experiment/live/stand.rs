@@ -1,4 +1,4 @@
-//! Where the threads of several processes are to stand: by the process, and by their names.
+//! Cpus of the threads of several processes, by process and by thread name.
 
 use corewise_machine::CpuSet;
 use corewise_model::trial::{Arm, ThreadRole};
@@ -6,23 +6,23 @@ use regex_lite::Regex;
 
 use crate::LabError;
 
-/// Where threads are to stand on one arm; those that it says nothing of keep what they have.
+/// Cpus of threads on one arm; threads without an entry keep their own.
 #[derive(Debug)]
 pub struct Stand<'a> {
-    /// Threads with names of a pattern; the first that matches counts.
+    /// Cpus of threads by a pattern of names; the first match counts.
     pub roles: Vec<(&'a Regex, &'a CpuSet)>,
-    /// All other threads, by the process that they descend from; of more processes the last.
+    /// Cpus of all other threads, by the root process that they descend from. Further roots use the last entry.
     pub roots: Vec<Option<&'a CpuSet>>,
 }
 
 impl<'a> Stand<'a> {
-    /// All threads on the same cpus, or on what they have.
+    /// Puts all threads on the same cpus, or on their own.
     #[cfg(test)]
     pub fn together(cpus: Option<&'a CpuSet>) -> Self {
         Self { roles: Vec::new(), roots: vec![cpus] }
     }
 
-    /// The cpus of a thread, by the number of its root and by its name, which is asked for only where it matters.
+    /// Returns the cpus of a thread by the index of its root and by its name, which is read only if needed.
     pub fn of(&self, root: usize, name: impl Fn() -> String) -> Option<&'a CpuSet> {
         let of_root = || *self.roots.get(root).or(self.roots.last())?;
         if self.roles.is_empty() {
@@ -34,15 +34,15 @@ impl<'a> Stand<'a> {
     }
 }
 
-/// The roles of threads by name, as they are looked for.
+/// Roles of threads by name, with compiled patterns.
 #[derive(Clone, Debug)]
 pub struct Names(Vec<(String, Regex)>);
 
 impl Names {
-    /// Those of a workload.
+    /// Compiles the patterns of a workload's roles.
     ///
     /// # Errors
-    /// [`LabError::Pattern`] where a pattern is no regular expression.
+    /// [`LabError::Pattern`] if a pattern is not a regular expression.
     pub fn new(roles: &[ThreadRole]) -> Result<Self, LabError> {
         let role = |role: &ThreadRole| {
             let pattern = Regex::new(&role.pattern)
@@ -52,7 +52,7 @@ impl Names {
         roles.iter().map(role).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Where threads stand on an arm: these names, and the processes of these roles in their order.
+    /// Returns the cpus of threads on an arm: by these names, and by the processes of these roles in order.
     pub fn stand<'a>(&'a self, arm: &'a Arm, processes: &[&str]) -> Stand<'a> {
         let placed = |(name, pattern): &'a (String, Regex)| Some((pattern, &arm.place_of(name)?.cpus));
         Stand {
@@ -62,7 +62,7 @@ impl Names {
     }
 }
 
-/// All that an experiment gives in turn.
+/// Returns all cpu sets that an experiment uses in turn.
 pub fn placements(arms: &[Arm]) -> Vec<CpuSet> {
     let of_arm = |arm: &Arm| {
         let whole = arm.cpus.iter().filter(|_| arm.roles.is_empty()).cloned();

@@ -1,4 +1,4 @@
-//! Keeps threads with certain names on the cpus of their role, for as long as a trial takes.
+//! Keeps threads with certain names on the cpus of their role during a trial.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,15 +12,15 @@ use regex_lite::Regex;
 
 use super::super::live::stand::Stand;
 
-/// A thread of this process that looks at the threads of services; dropped, it ends.
+/// Thread that watches the threads of services until it is dropped.
 pub struct ByName {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ByName {
-    /// Begins to hold the threads of all that descends from some processes. Threads get their names when they run already, so one is on
-    /// the cpus of its creator for a few milliseconds.
+    /// Begins to hold the threads of all descendants of some processes. Threads are named only after they start, so
+    /// each spends a few milliseconds on its creator's cpus.
     pub fn hold(stand: &Stand<'_>, roots: Vec<u32>) -> Self {
         let roles: Vec<(Regex, CpuSet)> =
             stand.roles.iter().map(|(pattern, cpus)| ((*pattern).clone(), (*cpus).clone())).collect();
@@ -48,7 +48,7 @@ impl Drop for ByName {
     }
 }
 
-/// Places each thread that is not where its role is; whether there was one.
+/// Places each thread that is not on the cpus of its role; returns true if there was one.
 fn look(roles: &[(Regex, CpuSet)], roots: &[u32]) -> bool {
     let mut is_new = false;
     for process in roots.iter().flat_map(|root| task::descendants(*root)) {

@@ -1,4 +1,5 @@
-//! A service that is started for a command: it runs beside this thread until it is ended, and all that it starts ends with it.
+//! Services that are started for a command: each runs in a thread until it is ended, together with all processes it
+//! started.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,26 +16,26 @@ use corewise_sys::process::Process;
 
 use crate::script::{Trouble, last_lines};
 
-/// A service that is asked to end may take so long: it may have something to write.
+/// Time that a service gets to end on its own, since it may have data to write.
 const GRACE: Duration = Duration::from_secs(10);
-/// One that cannot be asked whether it is ready counts as ready when it has run for so long.
+/// Time after which a service without a check counts as ready.
 const READY_UNASKED: Duration = Duration::from_millis(500);
-/// The command that asks may take so long.
+/// Maximum time of a check for readiness.
 const LONGEST_QUESTION: Duration = Duration::from_secs(5);
-/// Between two questions.
+/// Interval between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where a service is started, and who hears of its end.
+/// Parameters of starting a service.
 pub struct Beginning<'a> {
-    /// Its cpus; absent to leave them as they are.
+    /// Cpus of the service; unchanged if `None`.
     pub cpus: Option<&'a CpuSet>,
-    /// Where its memory comes from; absent to leave the policy as it is.
+    /// Memory policy; unchanged if `None`.
     pub memory: Option<Policy>,
-    /// Becomes true when it ends.
+    /// Flag that is set when it ends.
     pub any_ended: &'a Arc<AtomicBool>,
 }
 
-/// A service that runs; dropped, it is ended.
+/// Running service; dropping it ends it.
 #[derive(Debug)]
 pub struct RunningService {
     service: Service,
@@ -44,7 +45,7 @@ pub struct RunningService {
     thread: Option<JoinHandle<io::Result<Executed>>>,
 }
 
-/// The number of a process, 0 before it is started.
+/// Number of a process, 0 before it is started.
 #[derive(Debug, Default)]
 struct Number(AtomicU32);
 
@@ -55,10 +56,10 @@ impl Started for Number {
 }
 
 impl RunningService {
-    /// Starts it. Where it cannot be started, it has ended when it is asked whether it is ready.
+    /// Starts a service. A failure to execute it appears as an early end in [`RunningService::wait_until_ready`].
     ///
     /// # Errors
-    /// Where there can be no thread.
+    /// If no thread can be started.
     pub fn start(service: &Service, beginning: &Beginning<'_>) -> io::Result<Self> {
         let (stop, process) = (Arc::new(AtomicBool::new(false)), Arc::new(Number::default()));
         let (script, cpus, memory) = (service.start.clone(), beginning.cpus.cloned(), beginning.memory.clone());
@@ -82,7 +83,7 @@ impl RunningService {
         Ok(Self { service: service.clone(), begun: Instant::now(), stop, process, thread: Some(thread) })
     }
 
-    /// The process that all of it descends from; absent where it is not known yet, or has ended.
+    /// Returns the process that all of it descends from; `None` if it is not known yet or has ended.
     pub fn root(&self) -> Option<Process> {
         let number = self.process.0.load(Ordering::SeqCst);
         corewise_sys::process::Stat::of(number)
@@ -91,7 +92,7 @@ impl RunningService {
             .map(|stat| Process { id: number, start_ticks: stat.start_ticks })
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -99,7 +100,7 @@ impl RunningService {
     /// Waits until it is ready.
     ///
     /// # Errors
-    /// Where it ends before, or is not ready within this time; then it is ended.
+    /// If it ends first, or is not ready within this time; then it is ended.
     pub fn wait_until_ready(&mut self, within: Duration, stop: &AtomicBool) -> Result<(), Trouble> {
         let mut answer = String::new();
         loop {
@@ -110,7 +111,7 @@ impl RunningService {
                 Some(script) => ask(script, stop).map_err(|said| answer = said).is_ok(),
                 None => self.begun.elapsed() >= READY_UNASKED,
             };
-            // Whoever else answers the question, it is not this one.
+            // If it has ended, another program answered the check.
             if self.has_ended() {
                 return Err(self.failed("before it was ready"));
             }
@@ -133,7 +134,7 @@ impl RunningService {
         }
     }
 
-    /// What became of one that has ended.
+    /// Describes the failure of a service that has ended.
     pub fn failed(&mut self, when: &str) -> Trouble {
         let name = self.service.name.clone();
         let Some(thread) = self.thread.take() else {
@@ -156,7 +157,7 @@ impl RunningService {
         }
     }
 
-    /// Asks it to end, then makes it; what it came to.
+    /// Asks it to end, then kills it; returns its result.
     pub fn end(&mut self) -> Option<Executed> {
         self.stop.store(true, Ordering::SeqCst);
         self.thread.take()?.join().ok()?.ok()
@@ -169,10 +170,10 @@ impl Drop for RunningService {
     }
 }
 
-/// Runs a question; what it said where the answer is no.
+/// Runs a check for readiness.
 ///
 /// # Errors
-/// The last line that it wrote, and how it ended.
+/// How it ended, with the last line of its output.
 pub fn ask(script: &str, stop: &AtomicBool) -> Result<(), String> {
     let (program, arguments) = (OsString::from("sh"), ["-c".into(), script.into()]);
     let stops = [stop];

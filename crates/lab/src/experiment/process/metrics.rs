@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use corewise_model::quantity::{QuantityError, QuotedQuantity};
 use corewise_model::sample::{LineSearch, OutputSearch, SearchEnded};
 
-/// Searching the output of one run takes no longer in all.
+/// Maximum time for searching the output of one run.
 pub const LONGEST_SEARCH: Duration = Duration::from_secs(10);
-/// If the budget has ended meanwhile, it takes no longer than this, which is enough for most outputs.
+/// Maximum time for that search after the budget has ended; enough for most outputs.
 pub const LONGEST_LAST_SEARCH: Duration = Duration::from_millis(500);
 
 /// Result of the search for a metric.
@@ -15,13 +15,13 @@ pub const LONGEST_LAST_SEARCH: Duration = Duration::from_millis(500);
 pub enum Found {
     /// No line matches.
     Nothing,
-    /// The file to be searched cannot be read.
+    /// The file to search cannot be read.
     Unreadable(String),
     /// The search was ended before it found anything.
     Unknown,
-    /// A line matches, and has no quantity.
+    /// A line matches, but has no quantity.
     Refused(QuantityError),
-    /// The quantity in the last line that matches: programs report as they go.
+    /// The quantity in the last line that matches, since programs report as they go.
     Quantity(QuotedQuantity),
 }
 
@@ -33,8 +33,8 @@ pub struct MetricSearches<'a> {
 }
 
 impl<'a> MetricSearches<'a> {
-    /// Creates the searches. `longest`, which is asked again and again, says how long they may take in all. A metric without a search is not
-    /// looked for.
+    /// Creates the searches. `longest` is called repeatedly and returns their maximum total time. A metric without a
+    /// search is skipped.
     pub fn new(searches: &'a [Option<LineSearch>], longest: &'a dyn Fn() -> Duration) -> Self {
         let searches = searches.iter().map(|search| search.as_ref().map(|search| (search, OutputSearch::new(search))));
         Self { searches: searches.collect(), spent: Duration::ZERO, longest }
@@ -52,7 +52,7 @@ impl<'a> MetricSearches<'a> {
         self.spent += began.elapsed();
     }
 
-    /// Returns what was found of each metric.
+    /// Returns the result for each metric.
     pub fn finish(self) -> Vec<Found> {
         let (spent, longest, began) = (self.spent, self.longest, Instant::now());
         let is_over = || spent + began.elapsed() >= longest();

@@ -8,7 +8,7 @@ use corewise_model::trial::{Arm, Experiment, Folder, LOAD, Metric, Observed, Out
 use corewise_sys::affinity;
 
 use super::ExperimentSubject;
-use crate::experiment::builder::ExperimentContext;
+use crate::experiment::context::ExperimentContext;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::process::policy;
 use crate::experiment::{Ended, Ran, Runner, TrialRequest};

@@ -8,8 +8,8 @@ use corewise_sys::cpuset;
 
 use super::ExperimentSubject;
 use crate::experiment::Runner;
-use crate::experiment::builder::ExperimentContext;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
+use crate::experiment::context::ExperimentContext;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::process::ProcessRunner;
 

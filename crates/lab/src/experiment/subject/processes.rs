@@ -1,4 +1,4 @@
-//! Running processes, whose threads are placed slot by slot.
+//! Running processes with threads that are placed slot by slot.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use corewise_sys::process;
 
 use super::ExperimentSubject;
 use crate::experiment::Runner;
-use crate::experiment::builder::{ExperimentContext, PreparationEvent};
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
+use crate::experiment::context::{ExperimentContext, PreparationEvent};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::live::LiveRunner;
 

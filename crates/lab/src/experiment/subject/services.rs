@@ -6,8 +6,8 @@ use corewise_model::trial::{Arm, Experiment, LOAD, Metric, Parts, ThreadRole, Wo
 use super::command::open_process_runner;
 use super::{CommandSubject, ExperimentSubject};
 use crate::experiment::Runner;
-use crate::experiment::builder::{ExperimentContext, PreparationEvent};
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest};
+use crate::experiment::context::{ExperimentContext, PreparationEvent};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::parts::PartsRunner;
 

@@ -4,8 +4,8 @@ use corewise_model::trial::{Arm, Experiment, Metric, Workload};
 
 use super::ExperimentSubject;
 use crate::experiment::Runner;
-use crate::experiment::builder::ExperimentContext;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest, baseline_arm};
+use crate::experiment::context::ExperimentContext;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::simulated::{SimulatedRunner, Simulation};
 

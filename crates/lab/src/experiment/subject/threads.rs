@@ -4,8 +4,8 @@ use corewise_model::trial::{Arm, Experiment, Metric, Workload};
 
 use super::{CommandSubject, ExperimentSubject};
 use crate::experiment::Runner;
-use crate::experiment::builder::ExperimentContext;
 use crate::experiment::candidates::{CandidatePlanner, CandidateRequest, ThreadCounts};
+use crate::experiment::context::ExperimentContext;
 use crate::experiment::error::ExperimentError;
 
 /// A command that is tried with several numbers of threads, pinned or left to the operating system.

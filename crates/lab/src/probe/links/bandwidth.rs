@@ -7,7 +7,7 @@ use corewise_sys::clock::Ticks;
 use corewise_sys::memory::{LINE_BYTES, Memory};
 
 use super::meeting::{Meeting, spin};
-use super::samples::{Number, Plan, Record, Side, Untimed, take};
+use super::samples::{CountedSide, Plan, Side};
 use super::{Home, Kind, memory};
 
 /// Bytes of one sample, in as many blocks as they fill, so that samples of small blocks are not mainly clock reading.
@@ -32,11 +32,9 @@ impl Bandwidth {
         (SAMPLE_BYTES / self.block_bytes.max(1)).max(1) as u64
     }
 
-    /// Returns one side: the block, and the line behind it that holds the turn.
-    fn side<'a>(&self, place: &'a Memory, is_first: bool, meeting: &'a Meeting) -> Blocks<'a> {
-        let block = &place.words()[..self.block_bytes / size_of::<AtomicU64>()];
-        let turn = place.line(place.lines() - 1);
-        Blocks { block, turn, next: 1, blocks: self.blocks_per_sample(), is_first, meeting }
+    /// The block, and behind it the line whose turn it is.
+    fn block_and_turn<'a>(&self, place: &'a Memory) -> (&'a [AtomicU64], &'a AtomicU64) {
+        (&place.words()[..self.block_bytes / size_of::<AtomicU64>()], place.line(place.lines() - 1))
     }
 }
 
@@ -44,13 +42,7 @@ impl Kind for Bandwidth {
     type Place = Memory;
 
     fn plan(&self) -> Plan {
-        Plan {
-            groups: 1,
-            samples: SAMPLES,
-            numbers: self.blocks_per_sample() as f64,
-            sleeps: false,
-            number: Number::Median,
-        }
+        Plan::new(SAMPLES, self.blocks_per_sample() as f64)
     }
 
     fn allocate(&self, home: Home) -> io::Result<Memory> {
@@ -62,49 +54,18 @@ impl Kind for Bandwidth {
         memory(self.block_bytes + 2 * LINE_BYTES, home)
     }
 
-    fn home(&self, place: &Memory) -> Option<u32> {
-        place.home()
+    fn first_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        let (block, turn) = self.block_and_turn(place);
+        Some(CountedSide::new(1, self.blocks_per_sample(), move |_, blocks| {
+            write(block, turn, 1 + blocks.start, 1 + blocks.end, meeting)
+        }))
     }
 
-    fn first<T: Ticks>(&self, place: &Memory, ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(ticks, &self.plan(), &mut self.side(place, true, meeting), record);
-    }
-
-    fn second<T: Ticks>(&self, place: &Memory, _ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(Untimed, &self.plan(), &mut self.side(place, false, meeting), record);
-    }
-}
-
-/// One side.
-struct Blocks<'a> {
-    block: &'a [AtomicU64],
-    turn: &'a AtomicU64,
-    /// Number of the next block. Its turn is twice that after it was written, and one more after it was read.
-    next: u64,
-    blocks: u64,
-    is_first: bool,
-    meeting: &'a Meeting<'a>,
-}
-
-impl Blocks<'_> {
-    fn pass(&mut self, blocks: u64) -> bool {
-        let from = self.next;
-        self.next += blocks;
-        if self.is_first {
-            write(self.block, self.turn, from, self.next, self.meeting)
-        } else {
-            read(self.block, self.turn, from, self.next, self.meeting)
-        }
-    }
-}
-
-impl Side for Blocks<'_> {
-    fn lead(&mut self) -> bool {
-        self.pass(1)
-    }
-
-    fn talk(&mut self) -> bool {
-        self.pass(self.blocks)
+    fn second_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        let (block, turn) = self.block_and_turn(place);
+        Some(CountedSide::new(1, self.blocks_per_sample(), move |_, blocks| {
+            read(block, turn, 1 + blocks.start, 1 + blocks.end, meeting)
+        }))
     }
 }
 

@@ -8,11 +8,14 @@ use corewise_sys::clock::Ticks;
 use corewise_sys::memory::Memory;
 
 use super::meeting::{Meeting, spin};
-use super::samples::{Number, Plan, Record, Side, Untimed, take};
+use super::samples::{CountedSide, Plan, Side};
 use super::{Home, Kind, lines, memory};
 
 /// Round trips of one sample: about 10 us, short against a time slice, so that few samples are interrupted.
 const ROUND_TRIPS: u64 = 100;
+/// Round trips before each sample: the first's second swap waits for the answer to its first one, and what it times is from one swap to
+/// another.
+const LEAD: u64 = 2;
 /// Samples on each line.
 const SAMPLES: usize = 5;
 /// Lines of the page that a visit uses. Some lines are more expensive than others (their home is elsewhere).
@@ -29,8 +32,12 @@ impl Cas {
         Self { lines: lines::apart(random) }
     }
 
-    fn hops<'a>(&'a self, place: &'a Memory, begins_at: u64, meeting: &'a Meeting) -> Hops<'a> {
-        Hops { lines: self.lines.map(|line| place.line(line)), line: 0, begins_at, expected: begins_at, meeting }
+    /// One side: swaps each second number, the first the even ones, the second the odd ones.
+    fn side<'a>(&self, place: &'a Memory, begins_at: u64, meeting: &'a Meeting<'a>) -> impl Side + use<'a> {
+        let lines = self.lines.map(|line| place.line(line));
+        CountedSide::new(LEAD, ROUND_TRIPS, move |line, trips| {
+            exchange(lines[line], begins_at + 2 * trips.start, begins_at + 2 * trips.end, meeting)
+        })
     }
 }
 
@@ -38,61 +45,19 @@ impl Kind for Cas {
     type Place = Memory;
 
     fn plan(&self) -> Plan {
-        Plan {
-            groups: LINES,
-            samples: SAMPLES,
-            numbers: (2 * ROUND_TRIPS) as f64,
-            sleeps: false,
-            number: Number::Median,
-        }
+        Plan { groups: LINES, ..Plan::new(SAMPLES, (2 * ROUND_TRIPS) as f64) }
     }
 
     fn allocate(&self, home: Home) -> io::Result<Memory> {
         memory(1, home)
     }
 
-    fn home(&self, place: &Memory) -> Option<u32> {
-        place.home()
+    fn first_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        Some(self.side(place, 0, meeting))
     }
 
-    fn first<T: Ticks>(&self, place: &Memory, ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(ticks, &self.plan(), &mut self.hops(place, 0, meeting), record);
-    }
-
-    fn second<T: Ticks>(&self, place: &Memory, _ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(Untimed, &self.plan(), &mut self.hops(place, 1, meeting), record);
-    }
-}
-
-/// One side: swaps every second number, the first side the even ones, the second side the odd ones.
-struct Hops<'a> {
-    lines: [&'a AtomicU64; LINES],
-    line: usize,
-    begins_at: u64,
-    expected: u64,
-    meeting: &'a Meeting<'a>,
-}
-
-impl Hops<'_> {
-    fn swap(&mut self, times: u64) -> bool {
-        let from = self.expected;
-        self.expected += 2 * times;
-        exchange(self.lines[self.line], from, self.expected, self.meeting)
-    }
-}
-
-impl Side for Hops<'_> {
-    fn turn_to(&mut self, group: usize) {
-        (self.line, self.expected) = (group, self.begins_at);
-    }
-
-    /// Two swaps: the first side's second swap waits for the answer to its first one, and it times from one swap to another.
-    fn lead(&mut self) -> bool {
-        self.swap(2)
-    }
-
-    fn talk(&mut self) -> bool {
-        self.swap(ROUND_TRIPS)
+    fn second_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        Some(self.side(place, 1, meeting))
     }
 }
 

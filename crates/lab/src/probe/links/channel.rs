@@ -1,14 +1,14 @@
 //! Sends through a channel of crossbeam-channel.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use corewise_sys::clock::Ticks;
 use crossbeam_channel::{Receiver, Sender};
 
+use super::ends::TalkEnds;
 use super::meeting::Meeting;
-use super::samples::{Number, Plan, Record, Side, Untimed, take};
+use super::samples::{Number, Plan, Side};
 use super::{Home, Kind};
 
 /// Number of samples. A channel's cost changes every few milliseconds, with the side that waits.
@@ -32,45 +32,37 @@ impl Channel {
     }
 }
 
-/// Both ends, until they are taken. Dropping an end ends the other's wait.
-pub struct Ends(Mutex<Option<Sender<u64>>>, Mutex<Option<Receiver<u64>>>);
-
-fn taken<T>(end: &Mutex<Option<T>>) -> Option<T> {
-    end.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
-
 impl Kind for Channel {
-    type Place = Ends;
+    type Place = TalkEnds<Sender<u64>, Receiver<u64>>;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: 1.0, sleeps: true, number: Number::Mean }
+        Plan { sleeps: true, number: Number::Mean, ..Plan::new(SAMPLES, 1.0) }
     }
 
-    fn allocate(&self, home: Home) -> io::Result<Ends> {
+    fn allocate(&self, home: Home) -> io::Result<Self::Place> {
         if let Home::Node(_) = home {
             return Err(io::Error::other(
                 "a channel's memory is from the program's heap, which is not bound to a node",
             ));
         }
-        let (sender, receiver) = match self.bound {
+        let ends = match self.bound {
             Some(bound) => crossbeam_channel::bounded(bound as usize),
             None => crossbeam_channel::unbounded(),
         };
-        Ok(Ends(Mutex::new(Some(sender)), Mutex::new(Some(receiver))))
+        Ok(TalkEnds::new(ends, None))
     }
 
-    fn home(&self, _place: &Ends) -> Option<u32> {
-        None
+    fn first_side<'a, T: Ticks>(&'a self, place: &'a Self::Place, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        Some(Sending { sender: place.take_sender()?, sends: 0, meeting })
     }
 
-    fn first<T: Ticks>(&self, place: &Ends, ticks: T, meeting: &Meeting, record: &mut Record) {
-        let Some(sender) = taken(&place.0) else { return };
-        take(ticks, &self.plan(), &mut Sending { sender, sends: 0, meeting }, record);
-    }
-
-    fn second<T: Ticks>(&self, place: &Ends, _ticks: T, meeting: &Meeting, record: &mut Record) {
-        let Some(receiver) = taken(&place.1) else { return };
-        take(Untimed, &self.plan(), &mut Receiving { receiver, meeting }, record);
+    fn second_side<'a, T: Ticks>(
+        &'a self,
+        place: &'a Self::Place,
+        _: T,
+        meeting: &'a Meeting<'a>,
+    ) -> Option<impl Side> {
+        Some(Receiving { receiver: place.take_receiver()?, meeting })
     }
 }
 

@@ -9,7 +9,7 @@ use corewise_sys::clock::{Clock, Ticks};
 use corewise_sys::memory::{LINE_BYTES, Memory};
 
 use super::meeting::{Meeting, spin};
-use super::samples::{Number, Plan, Record, Side, take};
+use super::samples::{Plan, Record, Side};
 use super::{Home, Kind, Visit, memory};
 
 /// Messages of one sample, each way.
@@ -61,23 +61,19 @@ impl Kind for Oneway {
     type Place = Memory;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: 1.0, sleeps: false, number: Number::Median }
+        Plan::new(SAMPLES, 1.0)
     }
 
     fn allocate(&self, home: Home) -> io::Result<Memory> {
         memory(LINES * LINE_BYTES, home)
     }
 
-    fn home(&self, place: &Memory) -> Option<u32> {
-        place.home()
+    fn first_side<'a, T: Ticks>(&'a self, place: &'a Memory, ticks: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        Some(self.letters(place, true, ticks, meeting))
     }
 
-    fn first<T: Ticks>(&self, place: &Memory, ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(ticks, &self.plan(), &mut self.letters(place, true, ticks, meeting), record);
-    }
-
-    fn second<T: Ticks>(&self, place: &Memory, ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(ticks, &self.plan(), &mut self.letters(place, false, ticks, meeting), record);
+    fn second_side<'a, T: Ticks>(&'a self, place: &'a Memory, ticks: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        Some(self.letters(place, false, ticks, meeting))
     }
 
     /// Messages to the second are timed on the second's clock.

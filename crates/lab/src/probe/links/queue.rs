@@ -1,14 +1,14 @@
 //! Sends through a ring with one sender and one receiver.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
 use corewise_machine::ring::Slots;
 use corewise_sys::clock::Ticks;
 use corewise_sys::ring::{self, Receiver, Sender};
 
+use super::ends::TalkEnds;
 use super::meeting::Meeting;
-use super::samples::{Number, Plan, Record, Side, Untimed, take};
+use super::samples::{CountedSide, Plan, Side};
 use super::{Home, Kind, memory};
 
 /// Sends of one sample: some 20 us.
@@ -29,75 +29,32 @@ impl Queue {
     }
 }
 
-/// Both ends, until they are taken, and the node of the slots.
-pub struct Ends {
-    sender: Mutex<Option<Sender>>,
-    receiver: Mutex<Option<Receiver>>,
-    home: Option<u32>,
-}
-
-fn taken<T>(end: &Mutex<Option<T>>) -> Option<T> {
-    end.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
-
 impl Kind for Queue {
-    type Place = Ends;
+    type Place = TalkEnds<Sender, Receiver>;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: SENDS as f64, sleeps: false, number: Number::Median }
+        Plan::new(SAMPLES, SENDS as f64)
     }
 
-    fn allocate(&self, home: Home) -> io::Result<Ends> {
+    fn allocate(&self, home: Home) -> io::Result<Self::Place> {
         let memory = memory(ring::bytes(ring::CAPACITY, self.slots), home)?;
         let home = memory.home();
-        let (sender, receiver) = ring::within(memory, ring::CAPACITY, self.slots);
-        Ok(Ends { sender: Mutex::new(Some(sender)), receiver: Mutex::new(Some(receiver)), home })
+        Ok(TalkEnds::new(ring::within(memory, ring::CAPACITY, self.slots), home))
     }
 
-    fn home(&self, place: &Ends) -> Option<u32> {
-        place.home
+    fn first_side<'a, T: Ticks>(&'a self, place: &'a Self::Place, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        let mut sender = place.take_sender()?;
+        Some(CountedSide::new(LEAD, SENDS, move |_, sends| send(&mut sender, sends.end - sends.start, meeting)))
     }
 
-    fn first<T: Ticks>(&self, place: &Ends, ticks: T, meeting: &Meeting, record: &mut Record) {
-        let Some(sender) = taken(&place.sender) else { return };
-        take(ticks, &self.plan(), &mut Sending { sender, meeting }, record);
-    }
-
-    fn second<T: Ticks>(&self, place: &Ends, _ticks: T, meeting: &Meeting, record: &mut Record) {
-        let Some(receiver) = taken(&place.receiver) else { return };
-        take(Untimed, &self.plan(), &mut Receiving { receiver, meeting }, record);
-    }
-}
-
-/// The first side.
-struct Sending<'a> {
-    sender: Sender,
-    meeting: &'a Meeting<'a>,
-}
-
-impl Side for Sending<'_> {
-    fn lead(&mut self) -> bool {
-        send(&mut self.sender, LEAD, self.meeting)
-    }
-
-    fn talk(&mut self) -> bool {
-        send(&mut self.sender, SENDS, self.meeting)
-    }
-}
-
-/// The second side.
-struct Receiving<'a> {
-    receiver: Receiver,
-    meeting: &'a Meeting<'a>,
-}
-
-impl Side for Receiving<'_> {
-    fn lead(&mut self) -> bool {
-        receive(&mut self.receiver, LEAD, self.meeting)
-    }
-
-    fn talk(&mut self) -> bool {
-        receive(&mut self.receiver, SENDS, self.meeting)
+    fn second_side<'a, T: Ticks>(
+        &'a self,
+        place: &'a Self::Place,
+        _: T,
+        meeting: &'a Meeting<'a>,
+    ) -> Option<impl Side> {
+        let mut receiver = place.take_receiver()?;
+        Some(CountedSide::new(LEAD, SENDS, move |_, sends| receive(&mut receiver, sends.end - sends.start, meeting)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Samples of a visit: taking them, and discarding disturbed ones.
 
+use std::ops::Range;
+
 use corewise_model::links::map::Spoiled;
 use corewise_model::stats::order::{median, quantile};
 use corewise_sys::clock::Ticks;
@@ -45,6 +47,11 @@ impl Number {
 }
 
 impl Plan {
+    /// Samples on one line, of threads that do not sleep, whose median counts.
+    pub const fn new(samples: usize, numbers: f64) -> Self {
+        Self { groups: 1, samples, numbers, sleeps: false, number: Number::Median }
+    }
+
     /// Returns the number of samples that are not discarded.
     pub const fn kept(&self) -> u64 {
         (self.groups * (self.samples - 1)) as u64
@@ -72,6 +79,43 @@ pub trait Side {
     /// Returns the sample's value, in ticks.
     fn value(&mut self, elapsed: u64) -> f64 {
         elapsed as f64
+    }
+}
+
+/// A side that passes on numbers: those of a sample follow those of the one before, and each group begins anew with 0.
+pub struct CountedSide<P> {
+    lead: u64,
+    sample: u64,
+    group: usize,
+    next: u64,
+    pass: P,
+}
+
+impl<P: FnMut(usize, Range<u64>) -> bool> CountedSide<P> {
+    /// Passes on `lead` numbers before a sample and `sample` numbers in it. `pass` gets the group and the numbers; it returns false when
+    /// the visit is over.
+    pub const fn new(lead: u64, sample: u64, pass: P) -> Self {
+        Self { lead, sample, group: 0, next: 0, pass }
+    }
+
+    fn pass(&mut self, count: u64) -> bool {
+        let from = self.next;
+        self.next += count;
+        (self.pass)(self.group, from..self.next)
+    }
+}
+
+impl<P: FnMut(usize, Range<u64>) -> bool> Side for CountedSide<P> {
+    fn turn_to(&mut self, group: usize) {
+        (self.group, self.next) = (group, 0);
+    }
+
+    fn lead(&mut self) -> bool {
+        self.pass(self.lead)
+    }
+
+    fn talk(&mut self) -> bool {
+        self.pass(self.sample)
     }
 }
 

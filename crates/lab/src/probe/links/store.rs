@@ -8,7 +8,7 @@ use corewise_sys::clock::Ticks;
 use corewise_sys::memory::Memory;
 
 use super::meeting::{Meeting, spin};
-use super::samples::{Number, Plan, Record, Side, Untimed, take};
+use super::samples::{CountedSide, Plan, Side};
 use super::{Home, Kind, lines, memory};
 
 /// Round trips of one sample: some 10 us.
@@ -29,10 +29,9 @@ impl Store {
         Self { lines: lines::apart(random) }
     }
 
-    fn turns<'a>(&'a self, place: &'a Memory, is_first: bool, meeting: &'a Meeting) -> Turns<'a> {
-        let lines = |from: usize| std::array::from_fn(|pair| place.line(self.lines[from + pair]));
-        let (asked, answered) = (lines(0), lines(PAIRS));
-        Turns { asked, answered, pair: 0, is_first, next: 1, meeting }
+    /// The lines of the first, and those of the second.
+    fn lines<'a>(&self, place: &'a Memory) -> [[&'a AtomicU64; PAIRS]; 2] {
+        [0, PAIRS].map(|from| std::array::from_fn(|pair| place.line(self.lines[from + pair])))
     }
 }
 
@@ -40,66 +39,25 @@ impl Kind for Store {
     type Place = Memory;
 
     fn plan(&self) -> Plan {
-        Plan {
-            groups: PAIRS,
-            samples: SAMPLES,
-            numbers: (2 * ROUND_TRIPS) as f64,
-            sleeps: false,
-            number: Number::Median,
-        }
+        Plan { groups: PAIRS, ..Plan::new(SAMPLES, (2 * ROUND_TRIPS) as f64) }
     }
 
     fn allocate(&self, home: Home) -> io::Result<Memory> {
         memory(1, home)
     }
 
-    fn home(&self, place: &Memory) -> Option<u32> {
-        place.home()
+    fn first_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        let [asked, answered] = self.lines(place);
+        Some(CountedSide::new(1, ROUND_TRIPS, move |pair, trips| {
+            ask(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, meeting)
+        }))
     }
 
-    fn first<T: Ticks>(&self, place: &Memory, ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(ticks, &self.plan(), &mut self.turns(place, true, meeting), record);
-    }
-
-    fn second<T: Ticks>(&self, place: &Memory, _ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(Untimed, &self.plan(), &mut self.turns(place, false, meeting), record);
-    }
-}
-
-/// One side.
-struct Turns<'a> {
-    asked: [&'a AtomicU64; PAIRS],
-    answered: [&'a AtomicU64; PAIRS],
-    pair: usize,
-    is_first: bool,
-    next: u64,
-    meeting: &'a Meeting<'a>,
-}
-
-impl Turns<'_> {
-    fn pass(&mut self, times: u64) -> bool {
-        let (asked, answered) = (self.asked[self.pair], self.answered[self.pair]);
-        let from = self.next;
-        self.next += times;
-        if self.is_first {
-            ask(asked, answered, from, self.next, self.meeting)
-        } else {
-            answer(asked, answered, from, self.next, self.meeting)
-        }
-    }
-}
-
-impl Side for Turns<'_> {
-    fn turn_to(&mut self, group: usize) {
-        (self.pair, self.next) = (group, 1);
-    }
-
-    fn lead(&mut self) -> bool {
-        self.pass(1)
-    }
-
-    fn talk(&mut self) -> bool {
-        self.pass(ROUND_TRIPS)
+    fn second_side<'a, T: Ticks>(&'a self, place: &'a Memory, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        let [asked, answered] = self.lines(place);
+        Some(CountedSide::new(1, ROUND_TRIPS, move |pair, trips| {
+            answer(asked[pair], answered[pair], 1 + trips.start, 1 + trips.end, meeting)
+        }))
     }
 }
 

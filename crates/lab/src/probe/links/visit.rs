@@ -15,7 +15,7 @@ use super::attendance::Attendance;
 use super::meeting::{Meeting, Trouble};
 use super::samples::{self, Plan, Record, Sifted};
 use super::warmth::{Core, Warmth};
-use super::{Kind, Missed, Visit, Visited, bandwidth, cas, channel, oneway, queue, store, wakeup};
+use super::{Kind, Missed, TalkPlace, Visit, Visited, bandwidth, cas, channel, oneway, queue, store, wakeup};
 
 /// Good samples from which a visit that was cut short counts.
 pub(super) const SAMPLES_ENOUGH: usize = 12;
@@ -108,7 +108,7 @@ impl Pair<'_> {
         meeting.trouble()?;
         let records = [first, second];
         let sifted = samples::sift(&plan, kind.believed(&records)?, [&records[0].switches, &records[1].switches]);
-        let home = place.get().and_then(|place| kind.home(place));
+        let home = place.get().and_then(TalkPlace::home);
         self.visited(&plan, &sifted, gigahertz, home)
     }
 

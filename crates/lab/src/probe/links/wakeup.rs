@@ -9,7 +9,7 @@ use corewise_sys::clock::Ticks;
 use corewise_sys::memory::Memory;
 
 use super::meeting::Meeting;
-use super::samples::{Number, Plan, Record, Side, Untimed, take};
+use super::samples::{Plan, Side};
 use super::{Home, Kind, memory};
 
 const SAMPLES: usize = 49;
@@ -25,23 +25,24 @@ impl Kind for Wakeup {
     type Place = Memory<AtomicU32>;
 
     fn plan(&self) -> Plan {
-        Plan { groups: 1, samples: SAMPLES, numbers: 2.0, sleeps: true, number: Number::Median }
+        Plan { sleeps: true, ..Plan::new(SAMPLES, 2.0) }
     }
 
     fn allocate(&self, home: Home) -> io::Result<Self::Place> {
         memory(1, home)
     }
 
-    fn home(&self, place: &Self::Place) -> Option<u32> {
-        place.home()
+    fn first_side<'a, T: Ticks>(&'a self, place: &'a Self::Place, _: T, meeting: &'a Meeting<'a>) -> Option<impl Side> {
+        Some(Calling { word: place.line(0), next: 1, meeting })
     }
 
-    fn first<T: Ticks>(&self, place: &Self::Place, ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(ticks, &self.plan(), &mut Calling { word: place.line(0), next: 1, meeting }, record);
-    }
-
-    fn second<T: Ticks>(&self, place: &Self::Place, _ticks: T, meeting: &Meeting, record: &mut Record) {
-        take(Untimed, &self.plan(), &mut Answering { word: place.line(0), next: 1, meeting }, record);
+    fn second_side<'a, T: Ticks>(
+        &'a self,
+        place: &'a Self::Place,
+        _: T,
+        meeting: &'a Meeting<'a>,
+    ) -> Option<impl Side> {
+        Some(Answering { word: place.line(0), next: 1, meeting })
     }
 }
 

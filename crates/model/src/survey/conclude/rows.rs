@@ -204,7 +204,7 @@ fn middle_tail(observation: &CpuObservation, step_ns: f64) -> Tail {
         p99_ns: middle(|tail| tail.p99_ns),
         p99_9_ns: middle(|tail| tail.p99_9_ns),
         p99_99_ns: known(all.p99_99_ns),
-        p99_999_ns: all.p99_999_ns.map(known),
+        p99_999_ns: known(all.p99_999_ns),
         max_ns: known(all.max_ns),
         lost: middle(|tail| tail.lost),
     }
@@ -270,7 +270,7 @@ fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
             p99_ns: middle(&|row| row.tail.p99_ns),
             p99_9_ns: middle(&|row| row.tail.p99_9_ns),
             p99_99_ns: worst(|row| row.tail.p99_99_ns),
-            p99_999_ns: known(worst(|row| row.tail.p99_999_ns.unwrap_or(f64::NAN))),
+            p99_999_ns: worst(|row| row.tail.p99_999_ns),
             max_ns: worst(|row| row.tail.max_ns),
             lost: middle(&|row| row.tail.lost),
         },

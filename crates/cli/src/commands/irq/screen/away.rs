@@ -1,4 +1,4 @@
-//! The screen of `corewise irq --away-from` and `--near`: what became of each interrupt that went to the cpus, and the way back.
+//! The screen of `corewise irq --away-from` and `--near`: the result for each interrupt, and how to undo it.
 
 use corewise_machine::interrupt::away::Staying;
 use corewise_machine::placement::list;
@@ -15,7 +15,7 @@ use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{unbroken, wrap};
 
 impl MoveReport {
-    /// Why it was refused, or else why it gets cpus that it did not have.
+    /// Returns why it was refused, or else why it gets cpus that it did not have.
     const fn reason(&self) -> Option<&String> {
         if self.why.is_some() { self.why.as_ref() } else { self.planned.reason.as_ref() }
     }
@@ -42,13 +42,13 @@ impl Fate {
         }
     }
 
-    /// Whether other cpus are in force for it.
+    /// Returns true if other cpus are in force for it.
     pub const fn is_in_force(self) -> bool {
         matches!(self, Self::Moved | Self::Waits | Self::Elsewhere | Self::Untold)
     }
 }
 
-/// What became of the interrupts, why some stay, and the way back.
+/// Returns the results, the reasons why some interrupts stay, and the command that undoes the moves.
 pub fn screen(listing: &Listing, report: &AwayReport, width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.extend(wrap(&title(report), width, 2));
@@ -136,7 +136,7 @@ fn staying_row(report: &AwayReport, group: &Group) -> Vec<Line> {
     ]
 }
 
-/// What the words mean, why some got cpus that they did not have, and why some were refused.
+/// Explains the words, the cpus that some interrupts newly got, and the refusals.
 fn remarks(report: &AwayReport, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for fate in [Fate::Waits, Fate::Elsewhere, Fate::Untold] {
@@ -185,7 +185,7 @@ fn summary(report: &AwayReport, width: usize) -> Vec<Line> {
     wrap(&line, width, 2)
 }
 
-/// ", 1 stays" and ", 2 stay"; nothing for none.
+/// Returns ", 1 stays" or ", 2 stay"; empty for 0.
 fn counted(number: usize, one: &str, several: &str) -> String {
     match number {
         0 => String::new(),
@@ -194,8 +194,8 @@ fn counted(number: usize, one: &str, several: &str) -> String {
     }
 }
 
-/// irqbalance does not know what corewise does; its own settings keep it off the cpus. Once it is told cpus, it no longer spares
-/// isolated ones by itself.
+/// Warns of irqbalance, which only its own settings keep off the cpus. Once it has a list of cpus, it no longer
+/// spares isolated ones by itself.
 fn balanced(process: u32, report: &AwayReport, width: usize) -> Vec<Line> {
     if report.moves.is_empty() {
         return Vec::new();

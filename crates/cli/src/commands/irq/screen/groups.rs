@@ -1,34 +1,34 @@
-//! Interrupts that are alike but for a number in their names share a row: a drive may have one for each of 128 cpus.
+//! Groups interrupts into one row if their names differ only in one number: a drive may have one for each of 128 cpus.
 
 use corewise_machine::placement::list;
 
-/// Fewer than this have a row each.
+/// Smallest number of interrupts that share a row.
 const FEWEST: usize = 4;
 
-/// An interrupt, and what must be equal of those that share a row.
+/// An interrupt, with the properties that must be equal within a row.
 pub struct Named<K> {
     /// Its number.
     pub number: u32,
     /// Its handlers.
     pub name: String,
-    /// What raises it. Names that differ in a number are those of one device's queues.
+    /// The device that raises it. Names that differ in a number belong to one device's queues.
     pub device: Option<String>,
-    /// What else must be equal.
+    /// Further properties that must be equal.
     pub key: K,
 }
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Which of the interrupts they are.
+    /// Indices of its interrupts.
     pub members: Vec<usize>,
-    /// Their numbers: "24-151".
+    /// Their numbers, such as "24-151".
     pub numbers: String,
-    /// Their names in one: "nvme0q1-128".
+    /// Their common name, such as "nvme0q1-128".
     pub name: String,
 }
 
-/// The rows of interrupts that are in order of their numbers.
+/// Returns the rows of interrupts, which are sorted by number.
 pub fn groups<K: PartialEq>(named: &[Named<K>]) -> Vec<Group> {
     let mut patterns: Vec<Pattern> = Vec::new();
     for (index, interrupt) in named.iter().enumerate() {
@@ -55,7 +55,7 @@ enum Token<'a> {
     Number(u32),
 }
 
-/// A name's numbers, and what is between them. Numbers with leading zeros are addresses, and no queue's.
+/// Splits a name into numbers and the text between them. Numbers with leading zeros are addresses, not queues, and count as text.
 fn tokens(name: &str) -> Vec<Token<'_>> {
     let is_digit = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
     let mut tokens = Vec::new();
@@ -70,17 +70,17 @@ fn tokens(name: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Names that are equal, or equal but for the number at one place.
+/// Names that are equal, or differ only in one number.
 struct Pattern<'a> {
     members: Vec<usize>,
     tokens: Vec<Token<'a>>,
     varying: Option<usize>,
-    /// The numbers at the place that varies; empty as long as none does.
+    /// The numbers at the varying place; empty if all names are equal.
     values: Vec<u32>,
 }
 
 impl<'a> Pattern<'a> {
-    /// The place at which a name that belongs here differs, or nothing in it where it does not differ.
+    /// Returns `None` if a name does not belong here, otherwise the place at which it differs, or `Some(None)` if it is equal.
     fn place_of(&self, tokens: &[Token<'_>], is_same_device: bool) -> Option<Option<usize>> {
         if tokens.len() != self.tokens.len() {
             return None;

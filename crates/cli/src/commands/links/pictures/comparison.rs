@@ -1,4 +1,4 @@
-//! The screen of two maps compared.
+//! The screen of a comparison of two maps.
 
 use corewise_model::links::compare::LinkComparison;
 
@@ -8,7 +8,7 @@ use crate::draw::printable::named;
 use crate::draw::story::{Story, StoryPart, StoryRole};
 use crate::draw::text::{Line, Tone};
 
-/// Composes the story of what changed between two maps of these names; `again` is the command that compares them.
+/// Composes the story of the changes between two maps of these names; `again` is the command that compares them.
 pub fn story(comparisons: &[LinkComparison], again: String, [before, after]: [&str; 2]) -> Story {
     let title = Line::new().strong(format!("From {} to {}", named(before), named(after)));
     let told = Story::new(again).with(StoryRole::Head, vec![title.hanging(2)]);

@@ -5,9 +5,13 @@ use std::fmt::Write as _;
 use corewise_model::links::import::{HEADER, kind_name};
 use corewise_model::links::{LinkMap, Matrix, Pair};
 
-/// Every visit of every series as comma-separated values with a head, lines ended by a line feed: `kind` ([`kind_name`]), the cpus
-/// `a` < `b`, the cpu that began, the number of its visit in order of time from 0, `measured` or `held-out`, and `ns` or `cycles`;
-/// nothing there where the visit has no number.
+/// Writes every visit of every series as comma-separated values with a header, each line ended by a line feed. The columns are:
+///
+/// - `kind` ([`kind_name`])
+/// - the cpus `a` < `b`, and the cpu that began
+/// - the number of its visit in order of time, from 0
+/// - `measured` or `held-out`
+/// - `ns` or `cycles`; empty if the visit has no number
 pub fn long_csv(map: &LinkMap) -> String {
     let mut text = format!("{HEADER}{}\n", map.unit.word());
     for series in &map.series {
@@ -18,8 +22,10 @@ pub fn long_csv(map: &LinkMap) -> String {
     text
 }
 
-/// A matrix as comma-separated values, lines ended by a line feed: a head of `cpu` and the second cpus, then for each first cpu its number
-/// and the costs in nanoseconds with at most two decimals; empty where nothing is known that way.
+/// Writes a matrix as comma-separated values, each line ended by a line feed.
+///
+/// The header is `cpu` and the second cpus. Each line has the number of a first cpu and its costs in nanoseconds,
+/// with at most two decimals. A cost is empty if it is unknown in that direction.
 pub fn matrix_csv(matrix: &Matrix) -> String {
     let mut text = "cpu".to_owned();
     for cpu in matrix.cpus() {
@@ -44,7 +50,7 @@ fn visits(text: &mut String, kind: &str, purpose: &str, pair: &Pair) {
     }
 }
 
-/// At most two decimals; nothing for what is not a number.
+/// Formats a cost with at most two decimals; empty unless finite.
 fn short(cost: f64) -> String {
     if !cost.is_finite() {
         return String::new();

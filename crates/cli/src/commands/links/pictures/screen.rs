@@ -1,4 +1,4 @@
-//! The screen of a map of links: cost classes, groups, the heat map, and what it means.
+//! The screen of a map of links: cost classes, groups, the heat map, and the findings.
 
 use std::path::Path;
 
@@ -24,11 +24,11 @@ use crate::draw::survey::{Kept, emulated_remark};
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{glued, unbroken};
 
-/// The heat map takes this many lines at most.
+/// Maximum height of the heat map in lines.
 const MOST_ROWS: usize = 48;
-/// More groups than this are told by the first and the last.
+/// Number of groups above which only the first two and the last are listed.
 const MANY_GROUPS: usize = 12;
-/// So many doubtful costs are named.
+/// Maximum number of doubtful costs listed.
 const MOST_DOUBTS: usize = 3;
 
 /// Composes the story of a map, with cpus in the order of their groups or by number.
@@ -49,7 +49,7 @@ pub fn story(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept, by_group
     .with(Notes, footer(map, conclusions, kept))
 }
 
-/// Where it comes from, what is to be known before the first number, and of what it is.
+/// Returns the origin of the map, warnings that concern every number, and the title.
 fn opening(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept) -> Vec<StoryPart> {
     let mut parts = Vec::new();
     if let Kept::Recalled(number, when) = kept {
@@ -75,7 +75,7 @@ fn opening(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept) -> Vec<Sto
     parts
 }
 
-/// The layout of a picture: by group, where groups are wanted and known.
+/// Returns the layout of a picture: by group, if that is requested and groups are known.
 fn layout(filled: &Filled, conclusions: &LinkConclusions, unit: Unit, by_group: bool) -> Layout {
     let matrix = &filled.all;
     let layout = match &conclusions.groups {
@@ -86,7 +86,8 @@ fn layout(filled: &Filled, conclusions: &LinkConclusions, unit: Unit, by_group: 
     Layout { unit, ends, ..layout }.with_predictions(matrix, &filled.measured)
 }
 
-/// From the cheapest pairs of the cheapest class to the dearest of the dearest; of a class of few pairs its median stands for both.
+/// Returns the scale from the cheapest pairs of the cheapest class to the dearest pairs of the dearest class. A class
+/// of few pairs contributes only its median.
 fn ends(classes: &[CostClass]) -> Option<[f64; 2]> {
     const FEW: u64 = 20;
     let of = |class: &CostClass| match class.pairs + class.predicted < FEW {
@@ -101,7 +102,7 @@ fn ends(classes: &[CostClass]) -> Option<[f64; 2]> {
     (low > 0.0 && high.is_finite()).then_some([low, high])
 }
 
-/// "338 of 1,128 pairs".
+/// Formats the number of pairs, such as "338 of 1,128 pairs".
 pub fn pairs_words(map: &LinkMap) -> String {
     let Some(series) = map.series.first() else { return "no pairs".to_owned() };
     let measured = (series.links.pairs.len() + series.held_out.len()) as u64;
@@ -143,7 +144,7 @@ fn title(map: &LinkMap) -> Vec<StoryPart> {
     lines
 }
 
-/// Costs that contradict the others, and that nothing is concluded from.
+/// Lists costs that contradict the others and are left out of the conclusions.
 fn doubts(unit: Unit, kinds: &[KindConclusions]) -> Vec<StoryPart> {
     let doubts: Vec<&Doubt> = kinds.iter().flat_map(|kind| &kind.doubts).collect();
     let mut lines: Vec<String> =
@@ -154,7 +155,6 @@ fn doubts(unit: Unit, kinds: &[KindConclusions]) -> Vec<StoryPart> {
     lines.iter().map(|text| Line::new().with(Tone::Warn, "! ").plain(glued(text)).hanging(2)).collect()
 }
 
-/// The cost classes of every way to talk.
 fn costs(unit: Unit, kinds: &[KindConclusions]) -> Vec<StoryPart> {
     let moves_bytes = kinds.iter().any(|kind| kind.what.bytes().is_some());
     let mut columns = vec![
@@ -175,7 +175,7 @@ fn costs(unit: Unit, kinds: &[KindConclusions]) -> Vec<StoryPart> {
         for (place, class) in kind.classes.iter().enumerate() {
             // One pair has no percentiles.
             let percentile = |value: f64| if class.pairs > 1 { brief(value) } else { String::new() };
-            // In two lines, so that the classes' words have room.
+            // On two lines, to leave room for the classes.
             let name = match place {
                 0 if kind.classes.len() > 1 => format!("{},", kind.what.words()),
                 0 => format!("{}, {}", kind.what.words(), kind.what.unit()),
@@ -202,7 +202,8 @@ fn costs(unit: Unit, kinds: &[KindConclusions]) -> Vec<StoryPart> {
     vec![grid.into()]
 }
 
-/// "1.2/4.0": the median and the 95th percentile of a class's errors in percent; "unknown" where pairs are predicted and none was held out.
+/// Formats the median and 95th percentile of a class's errors in percent, such as "1.2/4.0"; "unknown" if pairs are
+/// predicted and none was held out.
 fn class_error(class: &CostClass) -> String {
     match class.held_out {
         Some(error) => [error.median, error.p95].map(|share| decimal(share * 100.0, 1)).join("/"),
@@ -230,7 +231,7 @@ fn group_lines(groups: &Groups) -> Vec<StoryPart> {
     lines
 }
 
-/// The heat map of the first way to talk, for the terminal and as a figure.
+/// Returns the heat map of the first way to talk, for the terminal and as a figure.
 fn drawn(map: &LinkMap, conclusions: &LinkConclusions, by_group: bool) -> Vec<StoryPart> {
     let Some(series) = map.series.first() else { return Vec::new() };
     let filled = Filled::of(series, map);
@@ -253,7 +254,7 @@ fn drawn(map: &LinkMap, conclusions: &LinkConclusions, by_group: bool) -> Vec<St
     parts
 }
 
-/// The heat map of a map, and the text around its picture.
+/// Returns the heat map of a map, and the text around its picture.
 pub fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by_group: bool) -> (HeatMap, SvgText) {
     let what = map.series.first().map(|series| series.what).unwrap_or_default();
     let source = made_by(&map.provenance);
@@ -277,7 +278,7 @@ pub fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by
     (layout(filled, conclusions, map.unit, by_group).heat_map(&filled.all), text)
 }
 
-/// What is said before the findings.
+/// Returns the sentence before the findings.
 fn remark(conclusions: &LinkConclusions, unit: Unit) -> Option<String> {
     if conclusions.unfinished {
         return Some("Nothing yet: not all pairs were visited from which groups are concluded.".into());
@@ -302,7 +303,7 @@ fn footer(map: &LinkMap, conclusions: &LinkConclusions, kept: &Kept) -> Vec<Stor
     lines
 }
 
-/// How wrong predictions are: the first thing that a reader of a map that is mostly predicted wants to know.
+/// Describes the error of predictions, which a reader of a mostly predicted map wants to know first.
 fn held_out(kind: &KindConclusions) -> Option<Line> {
     let held_out = kind.held_out?;
     let what = if kind.what == What::Cas { String::new() } else { format!(" ({})", kind.what.words()) };
@@ -314,13 +315,13 @@ fn held_out(kind: &KindConclusions) -> Option<Line> {
     Some(Line::new().plain(glued(&text)))
 }
 
-/// "median 1.2 %, 95th percentile 4.0 %".
+/// Formats an error as "median 1.2 %, 95th percentile 4.0 %".
 fn error_words(error: HeldOut) -> String {
     let percent = |share: f64| format!("{} %", decimal(share * 100.0, 1));
     format!("median {}, 95th percentile {}", percent(error.median), percent(error.p95))
 }
 
-/// What was thrown away, whether pairs were measured at a time, and how fast the cpus ran.
+/// Describes discarded samples, pairs measured at the same time, and the clock rates of the cpus.
 fn sampling(map: &LinkMap) -> Option<Line> {
     let mut items = Vec::new();
     let spoiled = map.spoiled;

@@ -1,4 +1,4 @@
-//! What a send costs from cpu to cpu, through each channel and queue that was measured, and what padding its slots buys.
+//! The cost of a send between cpus through each measured channel and queue, and the effect of padded slots.
 
 use corewise_machine::ring::Slots;
 use corewise_model::links::conclude::Filled;
@@ -10,10 +10,10 @@ use crate::draw::number::{decimal, whole};
 use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
 
-/// Up to so many pairs all are shown; of more, those of the first cpu.
+/// Maximum number of pairs for which all are shown; otherwise only pairs of the first cpu.
 const MOST_PAIRS: usize = 24;
 
-/// The table; nothing where no channel and no queue was measured.
+/// Returns the table; empty if neither a channel nor a queue was measured.
 pub fn sends(map: &LinkMap) -> Vec<StoryPart> {
     let is_send = |what: What| matches!(what, What::Channel { .. } | What::Queue { .. });
     let series: Vec<_> = map.series.iter().filter(|series| is_send(series.what)).collect();
@@ -31,7 +31,7 @@ pub fn sends(map: &LinkMap) -> Vec<StoryPart> {
     let both = slots(Slots::Packed).zip(slots(Slots::Padded));
     columns.extend(both.map(|_| Column::number("padded", "of packed", 0)));
     let mut grid = Grid::new(columns);
-    // Of a pair with two costs each way has a row.
+    // A pair with a cost for each direction has two rows.
     let ways = |pair: &Pair| {
         let has_two = filled.iter().any(|filled| has_two_costs(filled, pair));
         let both = [(pair.a, pair.b), (pair.b, pair.a)];
@@ -69,7 +69,7 @@ fn has_two_costs(filled: &Filled, pair: &Pair) -> bool {
     places.is_some_and(|(i, j)| filled.all.two_costs(i, j).is_some())
 }
 
-/// The cost that way, or of the pair.
+/// Returns the cost of the direction if `is_way`, otherwise of the pair.
 fn cost(filled: &Filled, [from, to]: [u32; 2], is_way: bool) -> f64 {
     let places = filled.all.place(from).zip(filled.all.place(to));
     places.map_or(f64::NAN, |(i, j)| match filled.all.way(i, j) {

@@ -1,4 +1,4 @@
-//! What changed between two maps of memory.
+//! The changes between two maps of memory.
 
 use corewise_machine::suggested_command;
 use corewise_model::memory::compare::MemoryChange;
@@ -9,7 +9,7 @@ use crate::draw::number::count;
 use crate::draw::story::{Story, StoryRole};
 use crate::draw::text::Line;
 
-/// Composes the story of what changed between two maps.
+/// Composes the story of the changes between two maps.
 pub fn comparison(numbers: [i64; 2], changes: &[MemoryChange]) -> Story {
     let [before, after] = numbers;
     let changed: Vec<&MemoryChange> = changes.iter().filter(|change| change.is_change).collect();

@@ -13,14 +13,14 @@ use crate::draw::number::{bytes, count};
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::story::{FigurePicture, StoryFigure, StoryPart};
 
-/// The figures: what is known of latency and bandwidth of nodes, levels, and load.
+/// Returns the figures: latency and bandwidth of nodes, levels, and load, as far as known.
 pub fn figures(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<StoryPart> {
     let heat_maps = [latency(map, conclusions), bandwidth(map, conclusions)];
     let figures = heat_maps.into_iter().chain([staircase(map), loaded(&conclusions.loads)]);
     figures.flatten().map(StoryPart::Figure).collect()
 }
 
-/// The picture of a map: the latency of each node, and of one node that by working set. Nothing where neither is known.
+/// Returns the picture of a map: the latency of each node, or by working set on a machine with one node. `None` if neither is known.
 pub fn picture(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<String> {
     Some(latency(map, conclusions).or_else(|| staircase(map))?.svg())
 }

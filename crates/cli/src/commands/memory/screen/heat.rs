@@ -1,4 +1,4 @@
-//! What each group of cpus pays for each node, in rows, and as heat maps: latency, and the bandwidth of all its cores.
+//! The costs of each node to each group of cpus, in rows, and as heat maps of latency and of bandwidth with all cores.
 
 use corewise_machine::CpuSet;
 use corewise_model::memory::conclude::{Cost, MemoryConclusions, Stream};
@@ -8,29 +8,29 @@ use super::streams::Who;
 use crate::draw::heat::{HeatMap, Side};
 use crate::draw::text::Line;
 
-/// A label has at most so many columns.
+/// Maximum width of a label in columns.
 const LONGEST_LABEL: usize = 20;
 
-/// A row of costs: cpus that share it, and what they pay for each node.
+/// A row of costs: cpus with equal costs, and their cost for each node.
 pub struct Row<'a> {
     /// The cpus.
     pub cpus: CpuSet,
-    /// A cost for each node, in the order of the nodes.
+    /// One cost for each node, in the order of the nodes.
     pub costs: Vec<&'a Cost>,
 }
 
-/// A row for each group of cpus.
+/// Returns a row for each group of cpus.
 pub fn rows(conclusions: &MemoryConclusions) -> Vec<Row<'_>> {
     let groups = conclusions.costs.chunk_by(|one, other| one.initiator == other.initiator);
     groups.map(|costs| Row { cpus: costs[0].initiator.clone(), costs: costs.iter().collect() }).collect()
 }
 
-/// The latency of a load from each node; nothing where there is one node, or no latency is known.
+/// Returns the latency of a load from each node; `None` if there is one node, or no latency is known.
 pub fn latency(rows: &[Row<'_>]) -> Option<HeatMap> {
     heat_map(rows, "ns", |cost| Some((cost.huge_ns?.median, cost.predicted)))
 }
 
-/// What all cores of each group together read from each node.
+/// Returns the bandwidth with which all cores of each group together read from each node.
 pub fn bandwidth(map: &MemoryMap, rows: &[Row<'_>]) -> Option<HeatMap> {
     let of_group = |cost: &Cost, stream: &Stream| {
         stream.operation == Operation::Read && matches!(Who::of(map, cost, stream), Who::Core | Who::Cache)
@@ -41,7 +41,8 @@ pub fn bandwidth(map: &MemoryMap, rows: &[Row<'_>]) -> Option<HeatMap> {
     })
 }
 
-/// The rows by the node that their cpus are on, and a column for each node with memory; `value` is a cost, and whether it is predicted.
+/// Sorts the rows by the node of their cpus, with a column for each node with memory. `value` returns a cost and
+/// whether it is predicted.
 fn heat_map(rows: &[Row<'_>], unit: &str, value: impl Fn(&Cost) -> Option<(f64, bool)>) -> Option<HeatMap> {
     let own_node = |row: &Row<'_>| row.costs.first().and_then(|cost| cost.own_node);
     let mut rows: Vec<&Row<'_>> = rows.iter().collect();

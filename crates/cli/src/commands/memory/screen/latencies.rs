@@ -1,4 +1,4 @@
-//! What each group of cpus pays for a load from each node's memory: a table, or a heat map where there are many nodes.
+//! The cost of a load from each node to each group of cpus: a table, or a heat map for many nodes.
 
 use corewise_model::memory::conclude::{Cost, MemoryConclusions};
 
@@ -8,12 +8,12 @@ use crate::draw::number::{brief, decimal};
 use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
 
-/// A table has a column for each of so many nodes; more make a heat map.
+/// Maximum number of nodes in a table; more make a heat map.
 const FEW_NODES: usize = 4;
-/// The heat map takes this many lines at most.
+/// Maximum height of the heat map in lines.
 const MOST_ROWS: usize = 32;
 
-/// Groups whose nodes cost within 5 % of the first one's share a row.
+/// Merges groups if their costs for every node differ by less than 5 %.
 fn alike(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     let near = |one: &Cost, other: &Cost| match (one.huge_ns, other.huge_ns) {
         (Some(one), Some(other)) => (one.median / other.median - 1.0).abs() < 0.05,
@@ -26,7 +26,7 @@ fn alike(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
         match together.iter_mut().find(is_like) {
             Some(known) => {
                 known.cpus = known.cpus.union(&row.cpus);
-                // Of several that cost the same one that was measured stands for them.
+                // A measured cost replaces an equal predicted one.
                 known.costs.iter_mut().zip(row.costs).filter(|(cost, _)| cost.predicted).for_each(|(cost, other)| {
                     *cost = other;
                 });
@@ -37,7 +37,7 @@ fn alike(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     together
 }
 
-/// What each group of cpus pays for a load from each node.
+/// Returns the cost of a load from each node to each group of cpus.
 pub fn latencies(conclusions: &MemoryConclusions) -> Vec<StoryPart> {
     let rows = alike(rows(conclusions));
     let Some(first) = rows.first() else { return Vec::new() };
@@ -62,7 +62,7 @@ pub fn latencies(conclusions: &MemoryConclusions) -> Vec<StoryPart> {
     lines
 }
 
-/// "held-out error 1.2 %".
+/// Formats the error of predictions, such as "held-out error 1.2 %".
 pub fn error_words(conclusions: &MemoryConclusions) -> String {
     conclusions.held_out.map_or_else(
         || "of unknown error".to_owned(),

@@ -11,10 +11,10 @@ use crate::draw::number::{bytes, decimal};
 use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
 
-/// A working set that costs more than this share of the farthest level lies in no cache.
+/// Share of the farthest level's latency above which a working set is in no cache.
 const AS_MEMORY: f64 = 0.7;
 
-/// A table of the levels of a cpu.
+/// Returns the table of a cpu's levels.
 pub fn level_lines(map: &MemoryMap, levels: &CpuLevels) -> Vec<StoryPart> {
     let alike = if levels.alike.len() > 1 { format!(", which stands for {}", levels.alike) } else { String::new() };
     let title = Line::new().strong("Levels").plain(format!("  of cpu {}", levels.cpu)).faint(alike);
@@ -56,13 +56,13 @@ pub fn level_lines(map: &MemoryMap, levels: &CpuLevels) -> Vec<StoryPart> {
     vec![title.hanging(2), grid.into()]
 }
 
-/// "L2 2 MiB": the caches of a cpu that a working set of this size needs, and that no level before it had.
+/// Names the caches that this working set needs and that no level before had, such as "L2 2 MiB".
 fn reported(map: &MemoryMap, cpu: u32, until_bytes: u64, named: &mut BTreeSet<u8>) -> String {
     let sizes = (1..=4).filter_map(|level| {
         let cache = map.machine.data_caches(level).find(|cache| cache.cpus.contains(cpu))?;
         Some((level, cache.size_bytes?))
     });
-    // A level ends at the last working set that was measured of it: its cache is up to three times as large.
+    // A level ends at its largest measured working set: its cache is up to three times as large.
     let near = sizes.filter(|(_, size)| (until_bytes..3 * until_bytes).contains(size));
     let new: Vec<String> = near
         .filter(|(level, _)| named.insert(*level))

@@ -10,10 +10,10 @@ use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
 use crate::draw::wrap::glued;
 
-/// The width of the bar of the greatest load.
+/// Width of the bar of the greatest load, in columns.
 const BAR: f64 = 20.0;
 
-/// A table of one node, with bars.
+/// Returns a table of one node, with bars.
 pub fn load_lines(load: &Load) -> Vec<StoryPart> {
     let words = format!("  latency of cpu {} while {} read from node {}", load.cpu, cpus(&load.loaders), load.node);
     let title = Line::new().strong("Under load").plain(glued(&words));
@@ -38,7 +38,7 @@ pub fn load_lines(load: &Load) -> Vec<StoryPart> {
     vec![title.hanging(2), grid.into()]
 }
 
-/// The same for several nodes: a row each, with a small picture.
+/// Returns a table of several nodes: one row each, with a small picture.
 pub fn loads_lines(loads: &[Load]) -> Vec<StoryPart> {
     let rows: Vec<&Load> = loads.iter().filter(|load| !load.points.is_empty()).collect();
     if rows.is_empty() {
@@ -70,7 +70,7 @@ pub fn loads_lines(loads: &[Load]) -> Vec<StoryPart> {
     vec![title.hanging(2), grid.into()]
 }
 
-/// "▁▁▁▂▂▃▅█": the latency of each load, from nothing to the greatest.
+/// Draws the latency by rising load, such as "▁▁▁▂▂▃▅█".
 fn picture(load: &Load) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = load.points.iter().map(|point| point.ns.median).fold(f64::MIN_POSITIVE, f64::max);

@@ -1,4 +1,4 @@
-//! How fast cores stream, by who streams from whose memory.
+//! Bandwidth of streams, by the streaming cores and the distance of the memory.
 
 use corewise_machine::{CpuSet, Level};
 use corewise_model::memory::conclude::{Cost, MemoryConclusions, Stream};
@@ -10,10 +10,10 @@ use crate::draw::number::brief;
 use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
 
-/// Groups of cpus whose streams differ by less than this share a row.
+/// Groups of cpus have a common row if their streams differ by less than this share.
 const ALIKE: f64 = 0.1;
 
-/// Who streams, as far as it matters.
+/// The cpus that stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Who {
     /// One core.
@@ -27,7 +27,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// Who streams.
+    /// Classifies the cpus of a stream.
     pub fn of(map: &MemoryMap, cost: &Cost, stream: &Stream) -> Self {
         let is_core = |core: &CpuSet| stream.cpus.is_subset(core);
         match stream.cpus.len() {
@@ -48,7 +48,7 @@ impl Who {
     }
 }
 
-/// Whose memory it is to who streams.
+/// Returns the relation of the node to the cpus: own, nearest, other.
 fn whose(cost: &Cost) -> &'static str {
     match (cost.own_node == Some(cost.node), cost.is_nearest) {
         (true, _) => "own",
@@ -57,7 +57,7 @@ fn whose(cost: &Cost) -> &'static str {
     }
 }
 
-/// What is streamed alike: by whom, from whose memory, by which groups of cpus, and the streams by operation.
+/// One row: the streaming cpus, the distance of their memory, the groups of cpus, and the streams by operation.
 struct Alike<'a> {
     who: Who,
     whose: &'static str,
@@ -66,14 +66,14 @@ struct Alike<'a> {
 }
 
 impl Alike<'_> {
-    /// The median over the groups.
+    /// Returns the median over the groups.
     fn of(&self, operation: Operation) -> Option<f64> {
         let all = self.streams.iter().filter(|stream| stream.operation == operation);
         let all: Vec<f64> = all.map(|stream| stream.gb_s.median).collect();
         (!all.is_empty()).then(|| median(&all))
     }
 
-    /// Whether a stream reads as the others do; what is no read is with the reads of its cpus.
+    /// Returns true if the stream's cpus read about as fast as the row's. Other operations go with the reads of their cpus.
     fn takes(&self, cost: &Cost, stream: &Stream) -> bool {
         let read = cost.stream(Operation::Read, |cpus| *cpus == stream.cpus).map(|read| read.gb_s.median);
         let known = self.of(Operation::Read);
@@ -84,7 +84,7 @@ impl Alike<'_> {
 fn alike<'a>(map: &MemoryMap, conclusions: &'a MemoryConclusions) -> Vec<Alike<'a>> {
     let mut rows: Vec<Alike<'a>> = Vec::new();
     for cost in &conclusions.costs {
-        // What siblings get is a finding, or no difference.
+        // Siblings appear in the findings, or under "no difference".
         let streams = cost.streams.iter().filter(|stream| Who::of(map, cost, stream) != Who::Siblings);
         for stream in streams {
             let (who, whose) = (Who::of(map, cost, stream), whose(cost));

@@ -5,22 +5,22 @@ use corewise_machine::placement::plan::Plan;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise place --candidates --json` prints.
+/// The output of `corewise place --candidates --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/candidates/1")]
 pub struct CandidatesDocument<'a> {
     #[schemars(extend("const" = "corewise/candidates/1"))]
     schema: &'static str,
-    /// The name under which the history knows the machine.
+    /// The name of the machine in the history.
     fingerprint: String,
-    /// The cpu that the latest survey found to be interrupted most; null where none did. No other is like it.
+    /// The cpu with the most interruptions in the latest survey, which is equivalent to no other; null without a survey.
     busiest: Option<u32>,
-    /// The placements that are worth trying.
+    /// The placements worth trying.
     plan: &'a Plan,
 }
 
 impl<'a> CandidatesDocument<'a> {
-    /// The document of a plan.
+    /// Creates the document.
     pub fn new(machine: &Machine, busiest: Option<u32>, plan: &'a Plan) -> Self {
         Self { schema: "corewise/candidates/1", fingerprint: machine.fingerprint(), busiest, plan }
     }

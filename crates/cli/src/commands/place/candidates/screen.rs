@@ -1,4 +1,4 @@
-//! The screen of `corewise place --candidates`: which placements are worth trying, why, and how many others each stands for.
+//! The screen of `corewise place --candidates`: placements worth trying, their reasons, and how many each represents.
 
 use corewise_machine::Machine;
 use corewise_machine::machine_file::Description;
@@ -11,14 +11,14 @@ use crate::draw::story::lines;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::{unbroken, wrap};
 
-/// What stands for the operating system's choice, which has no expression.
+/// The label of the operating system's choice, which has no expression.
 const SYSTEM: &str = "OS default";
-/// Where fewer columns are left for the lists of cpus, each candidate is told in lines instead of a row.
+/// Minimum width of the lists of cpus; below it, each candidate is shown in lines instead of a row.
 const LEAST_LIST: usize = 14;
-/// Numbers beyond this are written as powers of ten.
+/// Larger numbers are written as powers of ten.
 const LARGEST_WHOLE: u128 = 999_999_999;
 
-/// The whole screen of a plan.
+/// Returns the whole screen of a plan.
 pub fn screen(machine: &Machine, plan: &Plan, description: Option<&Description>, width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.extend(lines(&[headline(machine, &[])], width));
@@ -28,7 +28,7 @@ pub fn screen(machine: &Machine, plan: &Plan, description: Option<&Description>,
     screen
 }
 
-/// A row for each candidate and its reason below; where the terminal is too narrow for rows, lines.
+/// Returns a row for each candidate with its reason below, or lines if the terminal is too narrow.
 fn candidates(plan: &Plan, width: usize) -> Vec<Line> {
     let expression = |candidate: &Candidate| candidate.expression.clone().unwrap_or_else(|| SYSTEM.to_owned());
     let longest = |of: &dyn Fn(&Candidate) -> String, head: &str| {
@@ -62,7 +62,7 @@ fn candidates(plan: &Plan, width: usize) -> Vec<Line> {
 
 const HEAD: [&str; 4] = ["placement", "cpus", "which", "stands for"];
 
-/// A candidate in lines: its expression, its cpus, what it stands for, why.
+/// Returns a candidate in lines: its expression, its cpus, the number it represents, its reason.
 fn stacked(expression: &str, candidate: &Candidate, width: usize) -> Vec<Line> {
     let mut lines = wrap(&Line::new().strong(unbroken(expression)), width, 2);
     let mut cpus = format!("  {}: {}", count(candidate.cpus.len(), "cpu"), candidate.cpus);
@@ -79,7 +79,7 @@ fn reason(candidate: &Candidate, width: usize) -> Vec<Line> {
     wrap(&Line::new().plain("  ").faint(&candidate.reason), width, 2)
 }
 
-/// "16 of 70"; nothing for the one set of all cpus.
+/// Formats the number of equivalent sets as "16 of 70"; empty for the single set of all cpus.
 fn stands_for(candidate: &Candidate) -> String {
     match candidate.expression {
         None => String::new(),
@@ -87,7 +87,7 @@ fn stands_for(candidate: &Candidate) -> String {
     }
 }
 
-/// What was counted, and how many of the classes have a candidate; and what else is to be known.
+/// Returns the remarks of the plan, and the number of classes of placements and of candidates.
 fn closing(plan: &Plan) -> String {
     let mut sentences = plan.remarks.clone();
     if !plan.classes.is_zero() {
@@ -107,7 +107,7 @@ fn closing(plan: &Plan) -> String {
     sentences.join(" ")
 }
 
-/// A count as a person reads it: whole, as a power of ten (8.4e29), or "more than 3.4e38".
+/// Formats a count: whole, as a power of ten (8.4e29), or "more than 3.4e38".
 fn number(count: Count) -> String {
     match count.exact() {
         Some(number) if number <= LARGEST_WHOLE => whole(number as u64),

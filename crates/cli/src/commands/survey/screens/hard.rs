@@ -1,4 +1,4 @@
-//! Hard places: ended early, one cpu, nothing measured at all.
+//! Edge cases: ended early, one cpu, nothing measured at all.
 
 use insta::assert_snapshot;
 
@@ -20,7 +20,7 @@ fn a_partial_survey_says_so_first() {
     ");
 }
 
-/// Nobody is advised to do nothing by a survey that has seen too little.
+/// A survey that is too short must not advise to change nothing.
 #[test]
 fn what_is_not_decided_is_said_with_what_it_would_take() {
     let survey = small_guest_survey();

@@ -153,7 +153,7 @@ fn cpus_512_at_40_columns() {
     ");
 }
 
-/// Where nothing could be counted, like cpus still share a row.
+/// Even without counts, equal cpus share a row.
 #[test]
 fn cpus_512_without_counts_of_interrupts() {
     let survey = uncounted(large_survey(), |_| true);

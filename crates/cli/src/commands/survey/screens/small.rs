@@ -178,7 +178,7 @@ fn the_article_s_9950x3d_at_80_columns() {
     ");
 }
 
-/// What is wider on a wider screen.
+/// The parts that are wider on a wider screen.
 #[test]
 fn the_article_s_9950x3d_at_140_columns() {
     assert_snapshot!(parts(&article(140), &["Latency", "Links", "What this means"]), @r"
@@ -221,7 +221,7 @@ fn the_article_s_9950x3d_at_140_columns() {
     ");
 }
 
-/// Escape sequences made visible: what stands out is what findings name.
+/// Escape sequences made visible: the cpus that findings name stand out.
 #[test]
 fn a_small_guest_in_colour() {
     let mut survey = small_guest_survey();

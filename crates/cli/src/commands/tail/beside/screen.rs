@@ -1,4 +1,4 @@
-//! Who interrupted a program that was watched: how its time went, by whom it was lost, and the longest interruptions.
+//! The interruptions of a watched program: shares of its time, causes of lost time, and the longest interruptions.
 
 mod accounts;
 mod handlers;
@@ -15,10 +15,10 @@ use crate::draw::number::{ABSENT, brief, count, decimal, duration, whole};
 use crate::draw::text::{Line, Screen, Tone};
 use crate::draw::wrap::{glued, unbroken, wrap};
 
-/// So much of a command is shown.
+/// Maximum width of the command in columns.
 const MOST_OF_COMMAND: usize = 40;
 
-/// The whole screen.
+/// Returns the whole screen.
 pub fn screen(shown: &ShownBeside<'_>, width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.block(head(shown, width));
@@ -39,7 +39,7 @@ pub fn screen(shown: &ShownBeside<'_>, width: usize) -> Screen {
     screen
 }
 
-/// "./app --fast · 12 s watched · 4 threads · cpus 0-3".
+/// Returns the head, such as "./app --fast · 12 s watched · 4 threads · cpus 0-3".
 fn head(shown: &ShownBeside<'_>, width: usize) -> Vec<Line> {
     let (watched_s, threads) = match shown.seen {
         Seen::Events(report) => (report.watched_s, report.threads),
@@ -56,7 +56,7 @@ fn head(shown: &ShownBeside<'_>, width: usize) -> Vec<Line> {
     wrap(&command.plain(" · ").plain(facts.join(" · ")), width, 2)
 }
 
-/// How the time went in which the program could have run; its parts add up to all of it.
+/// Divides the time in which the program was runnable; the parts add up to all of it.
 fn division(report: &Report, width: usize) -> Vec<Line> {
     let wanted_s = report.wanted_s();
     if wanted_s <= 0.0 {
@@ -80,12 +80,11 @@ fn division(report: &Report, width: usize) -> Vec<Line> {
     wrap(&line.strong(told.join(", ")).plain("."), width, 2)
 }
 
-/// A share, with as many digits as mean something: "0.031 %".
+/// Formats a share with its significant digits, such as "0.031 %".
 fn percent(share: f64) -> String {
     format!("{} %", bare_percent(share))
 }
 
-/// The same without its unit.
 fn bare_percent(share: f64) -> String {
     match share * 100.0 {
         percent if !percent.is_finite() => ABSENT.into(),
@@ -97,12 +96,12 @@ fn bare_percent(share: f64) -> String {
     }
 }
 
-/// A length of time given in seconds, with its unit.
+/// Formats a duration given in seconds, with its unit.
 fn seconds(value: f64) -> String {
     duration(value * 1e9)
 }
 
-/// A number below ten with two digits that mean something at least: 0.045.
+/// Formats a number; below 0.95 with at least two significant digits, such as 0.045.
 fn fine(value: f64) -> String {
     match value {
         value if value <= 0.0 || value >= 0.95 => brief(value),
@@ -111,7 +110,7 @@ fn fine(value: f64) -> String {
     }
 }
 
-/// "1,203 times".
+/// Formats a count as "1,203 times".
 fn times(number: u64) -> String {
     format!("{} {}", whole(number), if number == 1 { "time" } else { "times" })
 }

@@ -1,4 +1,4 @@
-//! The screen of `corewise topology --devices`: devices under the part of the machine that they are at.
+//! The screen of `corewise topology --devices`: devices by the part of the machine that they are attached to.
 
 use corewise_machine::facts::Link;
 use corewise_machine::placement::describe;
@@ -16,12 +16,12 @@ use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::{unbroken, wrap};
 
-/// Up to so many devices are shown; virtual functions can be thousands.
+/// Maximum number of devices shown; virtual functions can be thousands.
 const MOST_ROWS: usize = 64;
-/// So many names of a device are shown.
+/// Maximum number of names shown of a device.
 const MOST_NAMES: usize = 4;
 
-/// The devices by where they are, what is doubtful about that, and what is worth changing.
+/// Returns the devices by place, doubts about the places, and suggested changes.
 pub fn screen(machine: &Machine, devices: &[PlacedDevice<'_>], findings: &[Finding], width: usize) -> Screen {
     let mut screen = Screen::new();
     screen.extend(lines(&[headline(machine, &[])], width));
@@ -32,7 +32,7 @@ pub fn screen(machine: &Machine, devices: &[PlacedDevice<'_>], findings: &[Findi
     screen
 }
 
-/// The part of the machine that a device is at.
+/// Returns the part of the machine that a device is near to.
 fn place(device: &PlacedDevice<'_>, machine: &Machine) -> String {
     if !device.near.is_known {
         return "unknown".to_owned();
@@ -99,7 +99,7 @@ fn row(place: String, placed: &PlacedDevice<'_>) -> Vec<Line> {
     head.into_iter().chain(cells.iter().map(|text| Line::new().plain(text))).collect()
 }
 
-/// "8 GT/s x4", and what it could be where that is more: "2.5/16 GT/s x4/16".
+/// Formats the link as "8 GT/s x4", or, if it could be faster, with the maximum: "2.5/16 GT/s x4/16".
 fn link(link: &Link) -> String {
     let speed = |speed: f64| decimal(speed, usize::from(speed.fract() != 0.0));
     let both = |now: Option<String>, most: Option<String>| match (now, most) {
@@ -112,7 +112,7 @@ fn link(link: &Link) -> String {
     speeds.into_iter().chain(lanes).collect::<Vec<_>>().join(" ")
 }
 
-/// What speaks against where devices are said to be; devices of one doubt share a line.
+/// Returns doubts about the places of devices; devices with the same doubt share a line.
 fn doubts(devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
     let mut doubts: Vec<(&str, Vec<String>)> = Vec::new();
     for placed in devices {
@@ -141,7 +141,7 @@ fn worth_changing(findings: &[Finding], width: usize) -> Vec<Line> {
     lines
 }
 
-/// Near is what is reported; whether it matters to a program has to be tried, where there is anything that is not near.
+/// Suggests to try whether nearness matters to a program, if some device is not near all cpus.
 fn next(machine: &Machine, devices: &[PlacedDevice<'_>], width: usize) -> Vec<Line> {
     let is_apart = |placed: &&PlacedDevice<'_>| placed.near.is_known && placed.near.cpus != machine.online;
     let Some(first) = devices.iter().find(is_apart) else { return Vec::new() };

@@ -4,40 +4,40 @@ use corewise_machine::machine_file::{Description, MachineFile};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What `corewise topology --machine list --json` prints.
+/// The output of `corewise topology --machine list --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/machines/1")]
 pub struct MachinesDocument<'a> {
     #[schemars(extend("const" = "corewise/machines/1"))]
     schema: &'static str,
-    /// The machines that the program holds, in order of their names.
+    /// The built-in machines, in order of their names.
     machines: &'a [MachinesEntry],
 }
 
 impl<'a> MachinesDocument<'a> {
-    /// The document of a list.
+    /// Creates the document.
     pub fn new(machines: &'a [MachinesEntry]) -> Self {
         Self { schema: "corewise/machines/1", machines }
     }
 }
 
-/// A machine that the program holds.
+/// A built-in machine.
 #[derive(Serialize, JsonSchema)]
 pub struct MachinesEntry {
-    /// What `--machine` calls it.
+    /// Its name for `--machine`.
     pub name: String,
-    /// The name that the processor gives itself.
+    /// The model name that the processor reports.
     pub processor: Option<String>,
-    /// How many cores it has.
+    /// Its number of cores.
     pub cores: usize,
-    /// How many cpus it has.
+    /// Its number of cpus.
     pub cpus: usize,
-    /// What its file says of itself.
+    /// The description in its file.
     pub description: Description,
 }
 
 impl MachinesEntry {
-    /// The entry of a machine file.
+    /// Creates the entry of a machine file.
     pub fn new(name: &str, file: &MachineFile) -> Self {
         let MachineFile { machine, description } = file;
         Self {

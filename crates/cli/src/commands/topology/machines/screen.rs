@@ -1,4 +1,4 @@
-//! The list of the machines that the program holds, and what a machine file says of itself.
+//! The screen of the list of built-in machines.
 
 use corewise_machine::suggested_command;
 
@@ -8,7 +8,7 @@ use crate::draw::suggestion;
 use crate::draw::text::{Line, Screen};
 use crate::draw::wrap::wrap;
 
-/// The machines that the program holds: name, size and what each is known for.
+/// Returns the built-in machines: name, size and description.
 pub fn screen(entries: &[MachinesEntry], width: usize) -> Screen {
     let mut screen = Screen::new();
     let name_width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);

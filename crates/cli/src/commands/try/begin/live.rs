@@ -15,7 +15,7 @@ use crate::draw::number::duration;
 use crate::draw::printable::named;
 use crate::draw::suggestion;
 
-/// Before its length is known.
+/// Stands for the slot length until it is known, in seconds.
 const UNKNOWN_S: f64 = 1.0;
 
 impl LiveTask {
@@ -36,7 +36,7 @@ impl LiveTask {
     }
 }
 
-/// Processes by their numbers now.
+/// Identifies processes by their present numbers.
 pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, Failure> {
     check_numbers()?;
     let each = |id: &u32| {
@@ -53,10 +53,10 @@ fn nothing(what: &str) -> Failure {
     ))
 }
 
-/// The processes of an experiment as they are now; those that descend from others among them come with these.
+/// Returns the processes of an experiment as they are now. Descendants belong to their ancestors.
 ///
 /// # Errors
-/// Where one is gone, where none matches, or where this user may not place them.
+/// A process has ended, none matches, or this user may not place them.
 pub fn chosen(live: &Live) -> Result<Vec<Process>, Failure> {
     check_numbers()?;
     let mut found = Vec::new();
@@ -85,7 +85,7 @@ pub fn chosen(live: &Live) -> Result<Vec<Process>, Failure> {
     Ok(found)
 }
 
-/// sched_setaffinity(2): one's own processes, or with the right to place all (CAP_SYS_NICE).
+/// Checks sched_setaffinity(2)'s permission: root may place all processes, other users their own.
 fn may_be_placed(process: &Process) -> Result<(), Failure> {
     let user = Facts::of(process.id).ok().flatten().map(|facts| facts.user);
     if is_root() || user == Some(effective_user()) {
@@ -100,7 +100,7 @@ fn may_be_placed(process: &Process) -> Result<(), Failure> {
     Err(Failure::new(Exit::Unavailable, what).next("Run corewise as that user, or as root."))
 }
 
-/// "slots of 0.3 s, each after 0.1 s that do not count; …".
+/// Describes the slot length found, such as "slots of 0.3 s, each after 0.1 s that do not count; …".
 pub fn found_in_words(found: &SlotLength) -> String {
     let seconds = |seconds: f64| duration(seconds * 1e9);
     let noise = match found.noise {

@@ -1,4 +1,4 @@
-//! The command that makes an experiment again: one that says everything where a line can, so that it works in any history.
+//! The command that repeats an experiment, complete if possible, so that it works without the history.
 
 use corewise_machine::suggested_command;
 use corewise_model::experiment::{Policy, What};
@@ -8,7 +8,7 @@ use super::Shown;
 use super::gain::percent;
 use crate::draw::suggestion::words_in_shell;
 
-/// The command. Services, running processes and numbers of threads are in the history alone.
+/// Returns the command. Services, running processes and numbers of threads need the history.
 pub fn command(shown: Shown<'_>) -> String {
     let Experiment { workload, arms, policy, .. } = shown.experiment;
     let is_whole = workload.live.is_none()
@@ -60,7 +60,7 @@ pub fn command(shown: Shown<'_>) -> String {
     words_in_shell(suggested_command::try_with(&words, &workload.command).words())
 }
 
-/// A metric as it is typed.
+/// Formats a metric as an argument.
 fn typed(metric: &Metric) -> String {
     match &metric.pattern {
         Some(pattern) if !corewise_model::metric_line::is_by_name(&metric.name, pattern) => {

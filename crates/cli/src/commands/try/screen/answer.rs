@@ -1,4 +1,4 @@
-//! The verdict in one sentence, and how to apply it.
+//! The verdict in one sentence, and the commands that apply it.
 
 use corewise_machine::CpuSet;
 use corewise_machine::placement::Name;
@@ -23,10 +23,10 @@ use crate::draw::suggestion::in_shell;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
-/// The largest margin that can be asked for.
+/// Largest permitted margin.
 const MOST_MARGIN: f64 = 0.5;
 
-/// The verdict in words.
+/// Returns the verdict in words.
 pub fn in_words(shown: Shown<'_>) -> Line {
     let answer = match &shown.standing.verdict {
         Verdict::Wins { .. } => wins(shown),
@@ -56,8 +56,9 @@ fn wins(shown: Shown<'_>) -> Line {
     Line::new().with(said.0, said.1).plain(glued(&format!("{sentence}{but}")))
 }
 
-/// "at least 1.9x faster than the OS default in its typical run, about 2.4x": what is proven is the lower end; the estimate, at the moment when
-/// an experiment stops, is a little too large.
+/// Describes an effect, such as "at least 1.9x faster than the OS default in its typical run, about 2.4x".
+///
+/// Only the lower end is proven: the estimate at the moment when an experiment stops is slightly too large.
 fn at_least(shown: Shown<'_>, effect: Option<&Effect>) -> String {
     let (what, word) = (shown.experiment.policy.what, word(shown));
     let Some(effect) = effect else { return format!("{word} than the OS default") };
@@ -75,7 +76,7 @@ fn at_least(shown: Shown<'_>, effect: Option<&Effect>) -> String {
     }
 }
 
-/// "faster", or "better in fps".
+/// Returns "faster", or "better in fps".
 fn word(shown: Shown<'_>) -> String {
     if shown.is_time() {
         "faster".to_owned()
@@ -84,7 +85,7 @@ fn word(shown: Shown<'_>) -> String {
     }
 }
 
-/// "2.4x [1.9, 3.0] faster".
+/// Formats an effect as "2.4x [1.9, 3.0] faster".
 pub(super) fn better(shown: Shown<'_>, effect: Option<&Effect>) -> String {
     let (what, word) = (shown.experiment.policy.what, word(shown));
     match effect {
@@ -197,7 +198,7 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
         .plain(glued(&format!(" after {runs}; until it is, leave it to the operating system.{best}{more}")))
 }
 
-/// Who would win but for guards that are not proven to be no worse.
+/// Describes a candidate that would win, but for guards that may still be worse.
 fn open_guards(shown: Shown<'_>) -> Option<String> {
     let best = shown.standing.arms.iter().find(|arm| arm.verdict == Some(ArmVerdict::Wins))?;
     let guards = &shown.experiment.workload.guards;
@@ -217,7 +218,7 @@ fn open_guards(shown: Shown<'_>) -> Option<String> {
 
 fn unsound(shown: Shown<'_>, why: &[Doubt]) -> Line {
     let doubts: Vec<String> = why.iter().map(|doubt| doubt_in_words(shown, doubt)).collect();
-    // Nothing is wrong with the runs then.
+    // The runs themselves are sound in this case.
     if let [Doubt::CoarseMetric { .. }] = why {
         let sentence = format!(" {} Until then, leave it to the operating system.", doubts.join(" "));
         return Line::new().with(Tone::Warn, "Not decided.").plain(glued(&sentence));
@@ -226,7 +227,7 @@ fn unsound(shown: Shown<'_>, why: &[Doubt]) -> Line {
     Line::new().with(Tone::Warn, "Nothing can be recommended.").plain(glued(&sentence))
 }
 
-/// Coarse numbers, and what can be done about them: a finer metric, or a margin of at least two steps.
+/// Describes a coarse metric and its remedies: a finer metric, or a margin of at least two steps.
 fn coarse(shown: Shown<'_>, step: f64) -> String {
     let name = named(&shown.experiment.workload.metric.name);
     let margin = shown.experiment.policy.margin;
@@ -274,7 +275,7 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
         Doubt::GuardWorse { guard, arm, estimate } => {
             let guards = &shown.experiment.workload.guards;
             let guard = guards.get(*guard).map_or_else(String::new, |guard| named(&guard.name));
-            // From nothing to something is no share.
+            // An increase from zero has no ratio.
             let worse = if estimate.abs() < 100.0 { format!(" {}", size(*estimate)) } else { String::new() };
             let is_better = shown.standing.arms.get(*arm).is_some_and(|arm| arm.verdict == Some(ArmVerdict::Wins));
             format!("{} {}makes {guard}{worse} worse.", name(*arm), if is_better { "is better, but " } else { "" })
@@ -282,12 +283,12 @@ pub(super) fn doubt_in_words(shown: Shown<'_>, doubt: &Doubt) -> String {
     }
 }
 
-/// The line of a run in quotation marks, with what joins it; empty if it was read in none.
+/// Returns the quoted output line of a run after a joint; empty if no line is known.
 fn quoted(joint: &str, run: &QuotedQuantity) -> String {
     if run.line.is_empty() { String::new() } else { format!("{joint}\"{}\"", printable(&run.line)) }
 }
 
-/// The commands that put a winner in force, one line each.
+/// Returns the commands that apply a winner, one line each.
 pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     let (Verdict::Wins { .. }, Some((arm, _))) = (&shown.standing.verdict, shown.winner()) else {
         let is_open = matches!(shown.standing.verdict, Verdict::Undecided { .. });
@@ -325,7 +326,7 @@ pub fn apply(shown: Shown<'_>) -> Vec<Line> {
     lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
 }
 
-/// The same with a memory policy: other tools write cpus and nodes apart.
+/// Returns the commands for a winner with a memory policy; other tools take cpus and nodes separately.
 fn apply_with_memory(arm: &Arm, memory: &ArmMemory, command: &str) -> Vec<Line> {
     let on = if arm.cpus.is_some() { arm.placement() } else { Name::All.word() };
     let mut lines = vec![suggestion::run_line(on, Some(&memory.policy), None, command)];
@@ -342,7 +343,7 @@ fn apply_with_memory(arm: &Arm, memory: &ArmMemory, command: &str) -> Vec<Line> 
     lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
 }
 
-/// The same for running processes: a rule that holds for those to come, and what places these now.
+/// Returns the commands for running processes: a rule for future ones, and commands that place the present ones.
 fn apply_live(shown: Shown<'_>, live: &Live, cpus: &CpuSet) -> Vec<Line> {
     let rule =
         shown.stored.map(|number| suggestion::typed(&suggested_command::keep_add_winner_for(number, &live.matches)));
@@ -353,7 +354,7 @@ fn apply_live(shown: Shown<'_>, live: &Live, cpus: &CpuSet) -> Vec<Line> {
     rule.into_iter().chain(units).chain(now).map(|line| Line::new().plain("    ").strong(line)).collect()
 }
 
-/// What to type where more runs may decide it.
+/// Returns the command that continues the experiment, if more runs may decide it.
 pub(super) fn resume(shown: Shown<'_>) -> Option<Line> {
     if shown.all_failed() || !shown.is_any_alive() {
         return None;

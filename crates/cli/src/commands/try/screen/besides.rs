@@ -1,4 +1,4 @@
-//! What differs besides between the winner and the operating system's choice, and what a user has to know of the runs.
+//! Further differences between the winner and the OS default, and warnings about the runs.
 
 use corewise_machine::suggested_command;
 use corewise_model::experiment::{GuardStanding, GuardVerdict, Verdict};
@@ -15,25 +15,24 @@ use crate::draw::suggestion;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
-/// Others were busy.
+/// Share of the machine used by other programs from which a warning is shown.
 const MUCH: f64 = 0.25;
-/// So many lines of a failed run's output are shown.
+/// Maximum number of output lines shown of a failed run.
 const SHOWN_LINES: usize = 5;
 
 struct Quantity {
     name: &'static str,
     of: fn(&Trial) -> Option<f64>,
-    /// It differs where one is so many times the other.
+    /// Smallest ratio that counts as a difference.
     ratio: f64,
-    /// Less than this is nothing, whatever the ratio.
+    /// Values below this are ignored, whatever the ratio.
     least: f64,
-    /// The medians' intervals must lie apart too, since chance makes as much.
+    /// If true, the medians' intervals must also lie apart, because chance produces such ratios.
     is_close: bool,
     words: fn(f64) -> String,
     is_estimate: fn(&Trial) -> bool,
 }
 
-/// What most of them have.
 const USUAL: Quantity = Quantity {
     name: "",
     of: |_| None,
@@ -44,7 +43,7 @@ const USUAL: Quantity = Quantity {
     is_estimate: |_| false,
 };
 
-/// Counts are for one run.
+/// Returns a count per run.
 fn each(trial: &Trial, count: u64) -> Option<f64> {
     Some(count as f64 / f64::from(trial.repeats.max(1)))
 }
@@ -64,7 +63,7 @@ const QUANTITIES: [Quantity; 7] = [
         least: 0.01,
         ..USUAL
     },
-    // A few percent are all that placements change here, which is no more than runs may differ by themselves.
+    // Placements change these by a few percent at most, which is within the variation of single runs.
     Quantity {
         name: "GHz",
         of: |trial| trial.observed.gigahertz,
@@ -84,7 +83,7 @@ const QUANTITIES: [Quantity; 7] = [
     },
 ];
 
-/// The lines.
+/// Returns the lines.
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let mut lines = if shown.threads.is_none() { questions::lines(shown) } else { Vec::new() };
     lines.extend(differences(shown).into_iter().chain(guards(shown)));
@@ -120,7 +119,7 @@ fn differences(shown: Shown<'_>) -> Option<Line> {
     (!differing.is_empty()).then(|| Line::new().plain(glued(&text)))
 }
 
-/// Each guard on each candidate: "Guard p99: cpu 1 -1.2 % [-4.0, 2.0], not 10 % worse".
+/// Lists each guard on each candidate, such as "Guard p99: cpu 1 -1.2 % [-4.0, 2.0], not 10 % worse".
 pub fn guards(shown: Shown<'_>) -> Vec<Line> {
     let margin = percent(shown.experiment.policy.guard_margin);
     let one = |found: &GuardStanding| {
@@ -145,7 +144,7 @@ pub fn guards(shown: Shown<'_>) -> Vec<Line> {
     shown.experiment.workload.guards.iter().enumerate().map(of_guard).collect()
 }
 
-/// The first failure of each arm that has some.
+/// Returns the first failure of each arm that failed.
 fn failures(shown: Shown<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for (arm, described) in shown.experiment.arms.iter().enumerate() {
@@ -170,7 +169,7 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     let how_many = |is: fn(&Observed) -> bool| counted.iter().filter(|trial| is(&trial.observed)).count();
     let warn = |text: &str| Line::new().with(Tone::Warn, "Note: ").plain(glued(text));
     let mut lines = Vec::new();
-    // A program that is told its cpus is to place its threads on them.
+    // A program that receives its cpus is expected to place its threads on them.
     let is_own = |trial: &&&Trial| {
         let given =
             shown.experiment.arms[trial.arm].cpus.as_ref().filter(|_| !shown.experiment.workload.pins_as.is_empty());
@@ -218,7 +217,7 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     lines
 }
 
-/// Says that the first run of a placement took much longer than the later ones, or much shorter, and so did other work.
+/// Warns that the first run of a placement took much longer or shorter than the later ones, and so probably did other work.
 fn first_run(shown: Shown<'_>) -> Option<String> {
     let FirstRun { arm, is_first_of_all, ratio } = compare_first_run(shown.trials)?;
     let place = match shown.experiment.arms.get(arm) {
@@ -239,7 +238,7 @@ fn first_run(shown: Shown<'_>) -> Option<String> {
     })
 }
 
-/// What slots of running processes can show, and what they cost.
+/// Describes the limits of slots of running processes, and their cost.
 fn slots(shown: Shown<'_>, live: &Live) -> Vec<String> {
     let slot_s = shown.slot_s(live);
     let seconds = |seconds: f64| duration(seconds * 1e9);

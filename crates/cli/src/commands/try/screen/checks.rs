@@ -1,4 +1,4 @@
-//! The checks on the experiment itself, and where it is kept.
+//! The checks on the experiment itself, and its number in the store.
 
 use corewise_model::experiment::Doubt;
 
@@ -8,7 +8,7 @@ use crate::draw::number::{count, decimal};
 use crate::draw::printable::named;
 use crate::draw::text::Line;
 
-/// The line.
+/// Returns the line.
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let checks = &shown.standing.checks;
     let mut items = Vec::new();

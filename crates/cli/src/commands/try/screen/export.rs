@@ -1,4 +1,4 @@
-//! An experiment for other programs: every run as a line.
+//! An experiment for other programs: one line for each run.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,13 @@ use corewise_model::trial::{Metric, Outcome, Trial, metric_units};
 use super::Shown;
 use crate::draw::csv as comma;
 
-/// The names of a line's values.
+/// The header line.
 pub const NAMES: &str = "block,place,arm,placement,cpus,started_unix_ms,repeats,value,failure,wall_s,user_s,system_s,\
                          peak_memory_bytes,voluntary_switches,involuntary_switches,minor_faults,major_faults,migrations,gigahertz,\
                          used_cpus,own_mask,most_threads,interrupts,stolen_s,others_busy,energy_joules,left_behind,output_bytes,threads,guards,\
                          gigahertz_is_estimate,warm_up,unit";
 
-/// Every run as a line of comma-separated values, with a line of names (RFC 4180); the caveats stand in the first run's last value.
+/// Writes every run as a line of comma-separated values with a header (RFC 4180). The caveats are the first run's last value.
 pub fn csv(shown: Shown<'_>, notes: &[String]) -> String {
     let mut text = NAMES.to_owned();
     for trial in shown.trials {
@@ -23,7 +23,7 @@ pub fn csv(shown: Shown<'_>, notes: &[String]) -> String {
     comma::with_notes(&text, notes)
 }
 
-/// A run as a line.
+/// Writes a run as a line.
 pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
     let arm = &shown.experiment.arms[trial.arm];
     let seen = &trial.observed;
@@ -71,7 +71,7 @@ pub fn line(shown: Shown<'_>, trial: &Trial) -> String {
     fields.join(",")
 }
 
-/// "errors=0;p99=12.5 ms"; a guard that is not in what the run wrote has no value.
+/// Lists the guards, such as "errors=0;p99=12.5 ms"; a guard missing from the run's output has no value.
 fn guards(shown: Shown<'_>, trial: &Trial, units: &[QuantityUnit]) -> String {
     let each = shown.experiment.workload.guards.iter().zip(&trial.guards).zip(units);
     let entry = |((guard, value), unit): ((&Metric, &Option<f64>), &QuantityUnit)| {

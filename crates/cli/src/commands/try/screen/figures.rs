@@ -1,4 +1,4 @@
-//! Figures of an experiment: what each placement changes, every run over time, and what each block says.
+//! Figures of an experiment: the effect of each placement, every run over time, and the differences within blocks.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::printable::{named, printable};
 use crate::draw::story::StoryFigure;
 
-/// The differences of so many candidates can be distinguished in one figure: the best.
+/// Maximum number of candidates, the best, with distinguishable differences in one figure.
 const MOST_DIFFERENCES: usize = 3;
-/// Values that are so many times apart are drawn on a scale of ratios.
+/// Ratio of the values from which the scale is logarithmic.
 const WIDE: f64 = 8.0;
 
-/// The candidates that have an estimate, the best first.
+/// Returns the candidates with an estimate, the best first.
 fn candidates(shown: Shown<'_>) -> Vec<&ArmStanding> {
     let estimate = |arm: &ArmStanding| arm.effect.map_or(f64::NEG_INFINITY, |effect| effect.estimate);
     let mut arms: Vec<&ArmStanding> = shown.standing.arms.iter().skip(1).filter(|arm| arm.effect.is_some()).collect();
@@ -32,7 +32,7 @@ fn name(shown: Shown<'_>, arm: usize) -> String {
     })
 }
 
-/// The effect of each candidate with its interval, beside where nothing changes and where it begins to matter.
+/// Draws the effect of each candidate with its interval, with lines at no change and at the margin.
 pub fn effects(shown: Shown<'_>) -> Option<StoryFigure> {
     let what = shown.experiment.policy.what;
     let arms = candidates(shown);
@@ -80,7 +80,7 @@ pub fn effects(shown: Shown<'_>) -> Option<StoryFigure> {
     )
 }
 
-/// The runs of an arm that count, with their value; nothing where one failed.
+/// Returns the counted runs of an arm with their values; `None` for a failed run.
 fn values<'a>(shown: Shown<'a>, arm: usize) -> impl Iterator<Item = (&'a Trial, Option<f64>)> {
     let trials = shown.trials.iter().filter(move |trial| trial.block > 0 && trial.arm == arm);
     trials.map(|trial| match trial.outcome {
@@ -89,7 +89,7 @@ fn values<'a>(shown: Shown<'a>, arm: usize) -> impl Iterator<Item = (&'a Trial, 
     })
 }
 
-/// Every run over time: drift, modes and outliers are seen here.
+/// Draws every run over time, which shows drift, modes and outliers.
 pub fn runs(shown: Shown<'_>) -> Option<StoryFigure> {
     let arms: Vec<usize> = match shown.threads {
         Some(_) => (0..shown.experiment.arms.len()).collect(),
@@ -135,7 +135,7 @@ pub fn runs(shown: Shown<'_>) -> Option<StoryFigure> {
     )
 }
 
-/// What each block says of the best candidates: the differences that everything is computed from.
+/// Draws the differences within each block for the best candidates, from which everything is computed.
 pub fn differences(shown: Shown<'_>) -> Option<StoryFigure> {
     let metric = &shown.experiment.workload.metric;
     let judged = |arm: usize| -> BTreeMap<u32, f64> {
@@ -158,7 +158,7 @@ pub fn differences(shown: Shown<'_>) -> Option<StoryFigure> {
         subtitle: format!("{who} beside the OS default's run of the same block"),
         across: Axis::of("block", Scale::Linear),
         up: Axis::of("better, %", Scale::Linear),
-        // The OS default is equal to itself; each candidate has the colour that it has among all runs.
+        // An empty series for the OS default keeps the candidates' colours as in the figure of all runs.
         series: std::iter::once(Series::default())
             .chain(candidates.iter().take(MOST_DIFFERENCES).map(|arm| series(arm)))
             .collect(),

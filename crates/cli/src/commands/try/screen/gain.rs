@@ -1,25 +1,25 @@
-//! Effects as a person reads them: "2.4x", "+4.6 %".
+//! Effects as text: "2.4x", "+4.6 %".
 
 use corewise_model::experiment::{Effect, What};
 
 use crate::draw::number::decimal;
 
-/// From this ratio on, and below its inverse, "2.4x" says more than "140 %".
+/// Ratio above which, or below its inverse, "2.4x" is clearer than "140 %".
 const AS_FACTOR: f64 = 1.5;
 
-/// An effect, the difference of two logarithms: "+4.6 %", "2.4x".
+/// Formats an effect, a difference of two logarithms, as "+4.6 %" or "2.4x".
 pub fn gain(effect: f64) -> String {
     let ratio = effect.exp();
     if !(1.0 / AS_FACTOR..AS_FACTOR).contains(&ratio) { factor(ratio) } else { signed_percent(ratio) }
 }
 
-/// Its size alone, for a sentence that says which way: "4.6 %", "2.4x".
+/// Formats the size of an effect without its sign, as "4.6 %" or "2.4x".
 pub fn size(effect: f64) -> String {
     let ratio = effect.abs().exp();
     if ratio >= AS_FACTOR { factor(ratio) } else { format!("{} %", decimal((ratio - 1.0) * 100.0, 1)) }
 }
 
-/// The interval behind a size: "[2.1, 7.4]", in the same unit; what has no end yet is "…".
+/// Formats the interval of an effect as "[2.1, 7.4]", in the unit of [`size`]; an open end is "…".
 pub fn interval(effect: &Effect) -> String {
     let is_factor = effect.estimate.abs().exp() >= AS_FACTOR;
     let end = |end: Option<f64>| {
@@ -34,7 +34,7 @@ pub fn interval(effect: &Effect) -> String {
     format!("[{}, {}]", end(effect.low), end(effect.high))
 }
 
-/// An effect in the scale of a question; of slow runs it is so many of 100 runs: "4.5 fewer".
+/// Formats an effect in the scale of a question; for slow runs it is a number of 100 runs, such as "4.5 fewer".
 pub fn gain_in(what: What, effect: f64) -> String {
     match what {
         What::Tail => format!("{} {}", size_in(what, effect), if effect < 0.0 { "more" } else { "fewer" }),
@@ -42,7 +42,7 @@ pub fn gain_in(what: What, effect: f64) -> String {
     }
 }
 
-/// As [`size`], in the scale of a question.
+/// Formats like [`size`], in the scale of a question.
 pub fn size_in(what: What, effect: f64) -> String {
     match what {
         What::Tail => decimal(100.0 * effect.abs(), 1),
@@ -50,7 +50,7 @@ pub fn size_in(what: What, effect: f64) -> String {
     }
 }
 
-/// As [`interval`], in the scale of a question.
+/// Formats like [`interval`], in the scale of a question.
 pub fn interval_in(what: What, effect: &Effect) -> String {
     let end = |end: Option<f64>| end.map_or_else(|| "…".to_owned(), |end| decimal(100.0 * end, 1));
     match what {
@@ -74,7 +74,7 @@ fn signed_percent(ratio: f64) -> String {
     format!("{sign}{text} %")
 }
 
-/// "5 %", "0.5 %".
+/// Formats a share as "5 %" or "0.5 %".
 pub fn percent(share: f64) -> String {
     let text = decimal(share * 100.0, 1);
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))

@@ -1,5 +1,5 @@
-//! Parts: what was started beside the load, where each role stands, and the lines that put a winner in force: commands, drop-ins of systemd
-//! units, a fragment of a compose file.
+//! Parts: the started services, the place of each role, and the lines that apply a winner. These are commands,
+//! drop-ins of systemd units, and a fragment of a compose file.
 
 use corewise_machine::CpuSet;
 use corewise_machine::placement::Name;
@@ -17,13 +17,13 @@ use crate::draw::text::Line;
 struct Part<'a> {
     role: &'a str,
     command: String,
-    /// Its placement as it is typed.
+    /// Its placement as an argument.
     on: &'a str,
     cpus: Option<&'a CpuSet>,
     memory: Option<&'a ArmMemory>,
 }
 
-/// The services that were started, a line each, and the roles of threads.
+/// Describes the started services, a line each, and the roles of threads.
 pub fn started(shown: Shown<'_>) -> Vec<Line> {
     let workload = &shown.experiment.workload;
     let services = workload.parts.iter().flat_map(|parts| {
@@ -44,7 +44,7 @@ pub fn started(shown: Shown<'_>) -> Vec<Line> {
     services.chain(threads).collect()
 }
 
-/// The cpus and the memory policy of each role on each placement; nothing where no placement has roles.
+/// Returns the cpus and the memory policy of each role on each placement; empty if no placement has roles.
 pub fn roles(shown: Shown<'_>) -> Vec<StoryPart> {
     let (roles, arms) = (shown.experiment.workload.roles(), &shown.experiment.arms);
     if arms.iter().all(|arm| arm.roles.is_empty()) {
@@ -63,7 +63,7 @@ pub fn roles(shown: Shown<'_>) -> Vec<StoryPart> {
     vec![grid.into()]
 }
 
-/// The lines, each part's in the order in which it is started.
+/// Returns the lines that apply a winner, in the order in which the parts are started.
 pub fn apply(shown: Shown<'_>, parts: &Parts, arm: &Arm) -> Vec<Line> {
     let load = (LOAD, in_a_shell(&shown.experiment.workload.command));
     let services =
@@ -83,7 +83,7 @@ pub fn apply(shown: Shown<'_>, parts: &Parts, arm: &Arm) -> Vec<Line> {
     lines.into_iter().map(|line| Line::new().plain("    ").strong(line)).collect()
 }
 
-/// A part as it stands on an arm; on an arm without roles all of them stand in one place.
+/// Returns a part as placed on an arm; on an arm without roles all parts share one placement.
 fn part<'a>(arm: &'a Arm, role: &'a str, command: String) -> Part<'a> {
     let cpus = arm.cpus_of(role);
     let typed = arm.place_of(role).map_or_else(|| arm.placement(), |place| &place.expression);
@@ -93,7 +93,7 @@ fn part<'a>(arm: &'a Arm, role: &'a str, command: String) -> Part<'a> {
 
 fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
     let memory = part.memory.map(|memory| &memory.policy[..]);
-    // Threads have a role in services alone.
+    // Only services have roles of threads.
     let roles = shown.experiment.workload.thread_roles.iter().filter(|_| part.role != LOAD);
     let roles: Vec<(String, &CpuSet)> = roles
         .filter_map(|role| {
@@ -104,14 +104,14 @@ fn run(arm: &Arm, shown: Shown<'_>, part: &Part<'_>) -> String {
     let (Some(cpus), false) = (part.cpus, roles.is_empty()) else {
         return suggestion::run_line(part.on, memory, None, &part.command);
     };
-    // Roles of threads have to be inside the cpus of the program.
+    // The cpus of thread roles must be within the program's.
     let all = roles.iter().fold(cpus.clone(), |all, (_, placed)| all.union(placed));
     let rest = format!("{}=.*:{cpus}", part.role);
     let roles: Vec<String> = roles.into_iter().map(|(text, _)| text).chain(std::iter::once(rest)).collect();
     suggestion::run_line(&all.to_string(), memory, Some(&roles.join(",")), &part.command)
 }
 
-/// What places the threads of running processes now, the rest first: each role's are found by their names.
+/// Returns the commands that place the threads of running processes now: first all threads, then each role's by their names.
 pub fn apply_live(shown: Shown<'_>, live: &Live, arm: &Arm) -> Vec<Line> {
     let lines = live.processes.iter().flat_map(|process| now(process.id, arm, &shown.experiment.workload.thread_roles));
     lines.map(|line| Line::new().plain("    ").strong(line)).collect()
@@ -120,7 +120,7 @@ pub fn apply_live(shown: Shown<'_>, live: &Live, arm: &Arm) -> Vec<Line> {
 fn now(process: u32, arm: &Arm, roles: &[ThreadRole]) -> Vec<String> {
     let rest = arm.place_of(REST).map(|place| &place.cpus);
     let rest = rest.map(|cpus| format!("taskset --all-tasks --cpu-list --pid {cpus} {process}"));
-    // Of a thread the first role that matches counts, so that one has to be the last that places it.
+    // The first matching role of a thread applies, so it must be set last.
     let named = roles.iter().rev().filter_map(|role| Some((role, &arm.place_of(&role.name)?.cpus)));
     let named = named.map(|(role, cpus)| {
         let pattern = in_shell(&role.pattern);

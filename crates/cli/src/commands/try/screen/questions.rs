@@ -1,4 +1,4 @@
-//! What the other questions say: of the mean where the typical run decided, and of slow runs.
+//! The answers to the other questions: the mean and slow runs, if the typical run decided.
 
 use corewise_model::experiment::{Answer, AnswerVerdict, ArmStanding, What};
 
@@ -9,10 +9,10 @@ use crate::draw::printable::named;
 use crate::draw::text::Line;
 use crate::draw::wrap::glued;
 
-/// What fewer blocks say, and do not prove, is not worth knowing; nor is what does not reach the margin.
+/// Minimum number of blocks for an answer that is not proven to be shown.
 const FEWEST_BLOCKS: u32 = 10;
 
-/// What was decided, behind "better": "in its typical run".
+/// Names the question after "better", such as "in its typical run".
 pub(super) fn place_of(what: What) -> &'static str {
     match what {
         What::Typical => "in its typical run",
@@ -21,19 +21,19 @@ pub(super) fn place_of(what: What) -> &'static str {
     }
 }
 
-/// What a slow run is: "more than 1.5x the OS default's median".
+/// Defines a slow run, such as "more than 1.5x the OS default's median".
 pub(super) fn slow(shown: Shown<'_>) -> String {
     format!("more than {}x the OS default's median", decimal(shown.experiment.policy.slow, 1))
 }
 
-/// What speaks against a winner in another question; empty where nothing does.
+/// Describes answers to other questions that contradict a winner; empty without any.
 pub(super) fn against(shown: Shown<'_>, winner: &ArmStanding) -> String {
     let conflicts = winner.conflicts(&shown.experiment.policy);
     conflicts.map(|answer| format!(" But {}.", in_words(shown, answer))).collect()
 }
 
-/// A line for each arm of which another question says something that is worth knowing: the one that the verdict is about, the only one, and
-/// whoever is proven better or worse.
+/// Returns a line for each arm with a relevant answer to another question. Such arms are the arm of the verdict, a
+/// single candidate, and arms that are proven better.
 pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     let candidates = &shown.standing.arms[1..];
     let about = shown.winner().map(|(_, standing)| standing.arm);
@@ -59,7 +59,7 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     candidates.iter().filter_map(line).collect()
 }
 
-/// "in the mean it is 4.8 % better [1.2, 9.0], proven".
+/// Formats an answer as "in the mean it is 4.8 % better [1.2, 9.0] (proven)".
 fn in_words(shown: Shown<'_>, answer: &Answer) -> String {
     let Some(effect) = &answer.effect else { return String::new() };
     let proven = if answer.verdict == AnswerVerdict::Open { "not proven" } else { "proven" };

@@ -11,20 +11,20 @@ use crate::draw::number::{ABSENT, decimal, duration};
 use crate::draw::printable::{bounded, named, printable};
 use crate::draw::text::{Line, Tone};
 
-/// The columns of an interval's bar.
+/// Width of an interval's bar in columns.
 const BAR: usize = 13;
-/// Bars reach no further than this effect to either side, as one arm that is ten times slower would flatten the others.
+/// Largest effect at the end of a bar; a single arm that is ten times slower would flatten the other bars.
 const WIDEST: f64 = 1.1;
 const NARROWEST: f64 = 0.02;
-/// Names of placements may be cut to so many columns before other columns are dropped.
+/// Minimum width of a placement's name; narrower terminals lose other columns first.
 const SHORTEST_NAME: usize = 12;
 const SHORTEST_NAME_OF_ROLES: usize = 34;
-/// A metric's name takes no more columns above its medians.
+/// Maximum width of a metric's name above its medians.
 const LONGEST_UNIT: usize = 14;
-/// A unit takes no more columns behind a number, the space in front among them.
+/// Maximum width of a unit behind a number, including the space in front.
 const LONGEST_SUFFIX: usize = 11;
 
-/// The table, the best first.
+/// Returns the table, the best first.
 pub fn standings(shown: Shown<'_>) -> Grid {
     let what = shown.experiment.policy.what;
     let of_what = match what {
@@ -54,18 +54,18 @@ pub fn standings(shown: Shown<'_>) -> Grid {
     grid
 }
 
-/// To how many columns names may be cut: placements of roles begin alike, and differ at their ends.
+/// Returns the minimum width of names. Placements of roles begin alike, and differ only at their ends.
 fn shortest_name(shown: Shown<'_>) -> usize {
     let arms = &shown.experiment.arms;
     if arms.iter().any(|arm| !arm.roles.is_empty()) { SHORTEST_NAME_OF_ROLES } else { SHORTEST_NAME }
 }
 
-/// What the medians are of; nothing where it is the time that a run takes.
+/// Returns the name of the metric; empty for wall time.
 pub fn metric_name(shown: Shown<'_>) -> String {
     if shown.is_time() { String::new() } else { bounded(&shown.experiment.workload.metric.name, LONGEST_UNIT) }
 }
 
-/// The baseline first, then the best estimate; those without one last.
+/// Sorts the arms: the baseline first, then by estimate, the best first, and arms without an estimate last.
 fn in_order(shown: Shown<'_>) -> Vec<&ArmStanding> {
     let mut arms: Vec<&ArmStanding> = shown.standing.arms.iter().collect();
     let rank = |arm: &ArmStanding| arm.effect.as_ref().map_or(f64::NEG_INFINITY, |effect| effect.estimate);
@@ -108,8 +108,8 @@ fn row(shown: Shown<'_>, standing: &ArmStanding, reach: f64) -> Vec<Line> {
     first.into_iter().chain(of_what).chain(rest).collect()
 }
 
-/// What an arm's run costs in the question that decides: the mean, or the share of slow runs. The baseline's is that of the first
-/// candidate's blocks.
+/// Returns the mean of an arm's runs, or its share of slow runs, by the deciding question. The baseline's value is
+/// from the first candidate's blocks.
 fn cost(shown: Shown<'_>, standing: &ArmStanding) -> Option<String> {
     let what = shown.experiment.policy.what;
     let (arms, is_baseline) = (&shown.standing.arms, standing.arm == 0);
@@ -122,30 +122,30 @@ fn cost(shown: Shown<'_>, standing: &ArmStanding) -> Option<String> {
     }
 }
 
-/// The metric's value as it is judged, as a person reads it.
+/// Formats a judged value of the experiment's metric.
 pub fn value(shown: Shown<'_>, x: f64) -> String {
     metric_value(&shown.experiment.workload.metric, &shown.unit(), x)
 }
 
-/// A metric's value as it is judged, as a person reads it.
+/// Formats a judged value of a metric.
 pub fn metric_value(metric: &Metric, unit: &QuantityUnit, x: f64) -> String {
     let value = metric.value(x);
     if metric.is_wall_time() { duration(value * 1e9) } else { significant(value) + &shown_unit(unit) }
 }
 
-/// A unit behind a number; a label, which the name is nearly always enough for, is left out if it is long.
+/// Returns the suffix of a unit. A long label is left out, as the metric's name is usually enough.
 fn shown_unit(unit: &QuantityUnit) -> String {
     let text = printable(&unit.suffix());
     if text.chars().count() > LONGEST_SUFFIX { String::new() } else { text }
 }
 
-/// At least three digits that mean something.
+/// Formats a value with at least three significant digits.
 pub fn significant(value: f64) -> String {
     let decimals = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 9) };
     decimal(value, decimals.unsigned_abs() as usize)
 }
 
-/// An arrow only where the effect is proven and reaches the margin.
+/// Returns the mark of a standing: an arrow only if the effect is proven and reaches the margin.
 pub fn arrow(policy: &Policy, standing: &ArmStanding) -> Line {
     let reaches = standing.effect.as_ref().is_some_and(|effect| effect.estimate.abs() >= policy.margin_of(policy.what));
     match standing.verdict {
@@ -185,7 +185,7 @@ fn is_constant(shown: Shown<'_>) -> bool {
     shown.standing.checks.doubts.iter().any(|doubt| matches!(doubt, Doubt::ConstantMetric { .. }))
 }
 
-/// How far the bars reach to either side.
+/// Returns the effect at either end of the bars.
 fn reach(shown: Shown<'_>) -> f64 {
     let ends = shown
         .standing
@@ -196,7 +196,7 @@ fn reach(shown: Shown<'_>) -> f64 {
     ends.fold(NARROWEST, f64::max).min(WIDEST)
 }
 
-/// The interval as a picture: "    ├──●───┤" with "│" where both are equal.
+/// Draws the interval, such as "    ├──●───┤", with "│" at no difference.
 fn bar(standing: &ArmStanding, reach: f64) -> String {
     let Some(effect) = &standing.effect else { return String::new() };
     let last = BAR - 1;

@@ -1,4 +1,4 @@
-//! A suite's table: a row for each benchmark, columns for each placement, and the geometric means; below it the clocks.
+//! The table of a suite: a row for each benchmark, columns for each placement, and the geometric means; below it the clocks.
 
 mod clock;
 #[cfg(test)]
@@ -28,10 +28,10 @@ use crate::draw::suggestion::words_in_shell;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
-/// So many lines of what failed are shown.
+/// Maximum number of output lines shown of a failed benchmark.
 const SHOWN_LINES: usize = 5;
 
-/// The arrow of what is proven of a mean.
+/// Returns the arrow for a proven mean.
 fn proven_arrow(proven: Proven) -> Line {
     match proven {
         Proven::Better => Line::new().with(Tone::Good, "↑"),
@@ -52,7 +52,7 @@ pub fn story(shown: &Results<'_>) -> Story {
         .with(Notes, paragraphs(besides(shown), 2))
 }
 
-/// Composes the story of the session that these experiments are of, which have these numbers; `None` if they are no suite.
+/// Composes the story of the session with these numbered experiments; `None` unless they are of a suite.
 pub fn stored_story(made: &[&(i64, Conducted)]) -> Option<Story> {
     let experiments: Vec<&Experiment> = made.iter().map(|(_, made)| &made.experiment).collect();
     let (suite, first) = (Suite::of_parts(&experiments)?, experiments.first()?);
@@ -66,7 +66,7 @@ pub fn stored_story(made: &[&(i64, Conducted)]) -> Option<Story> {
     Some(story(&shown).with(Context, vec![headline(&first.machine, &[begun])]))
 }
 
-/// The answer: one sentence over all, and a line for each placement.
+/// Returns the answer: one sentence over all, and a line for each placement.
 pub fn sentences(shown: &Results<'_>) -> Vec<Line> {
     let tried = shown.rows.iter().filter(|row| row.sound().is_some()).count();
     if tried == 0 {
@@ -156,7 +156,7 @@ fn table(shown: &Results<'_>) -> Grid {
     grid
 }
 
-/// The table's rows: the name, the runs, the operating system's value, and three cells for each placement.
+/// Returns the rows of the table: the name, the runs, the OS default's value, and three cells for each placement.
 fn cells(shown: &Results<'_>) -> Vec<Vec<Line>> {
     let mut rows = Vec::new();
     for category in shown.categories() {
@@ -214,7 +214,7 @@ fn benchmark(shown: &Results<'_>, row: &Row<'_>) -> Vec<Line> {
     cells
 }
 
-/// The geometric mean of a category's benchmarks, where they are more than one.
+/// Returns the geometric mean of a category's benchmarks, if there are several.
 fn mean(shown: &Results<'_>, category: Option<&str>) -> Option<Vec<Line>> {
     let means: Vec<Option<MeanEffect>> = (1..shown.arms.len()).map(|arm| shown.mean(category, arm)).collect();
     let most = means.iter().flatten().map(|mean| mean.experiments).max().filter(|most| *most > 1)?;
@@ -231,7 +231,7 @@ fn mean(shown: &Results<'_>, category: Option<&str>) -> Option<Vec<Line>> {
     Some(cells)
 }
 
-/// What is missing, what failed and what cannot be trusted.
+/// Lists missing programs, failures and doubtful results.
 fn besides(shown: &Results<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut missing: Vec<String> = Vec::new();
@@ -272,7 +272,7 @@ fn rate(shown: &Results<'_>) -> String {
     percent(shown.policy.error_rate)
 }
 
-/// Every run as a line of comma-separated values, its benchmark first; the caveats stand in the first run's last value.
+/// Writes every run as a line of comma-separated values, its benchmark first. The caveats are the first run's last value.
 pub fn csv(shown: &Results<'_>, notes: &[String]) -> String {
     let mut text = format!("category,benchmark,{}", export::NAMES);
     for row in shown.rows {

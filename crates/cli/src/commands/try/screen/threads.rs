@@ -1,4 +1,4 @@
-//! The screen of an experiment with numbers of threads: which is best, whether pinning matters, and how it scales.
+//! The screen of an experiment with numbers of threads: the best number, the effect of pinning, and the scaling.
 
 mod answer;
 mod chart;
@@ -20,7 +20,7 @@ pub use answer::{apply, in_words};
 pub use svg::svg;
 pub use table::table;
 
-/// How it scales, as a chart of characters and as a figure.
+/// Returns the scaling as a chart of characters and as a figure.
 pub fn scaling(shown: Shown<'_>, report: &ThreadsReport) -> Vec<StoryPart> {
     let figure = svg(shown, report).map(|svg| StoryFigure {
         name: "scaling",
@@ -31,22 +31,21 @@ pub fn scaling(shown: Shown<'_>, report: &ThreadsReport) -> Vec<StoryPart> {
     chart::chart(shown, report).into_iter().chain(figure.map(StoryPart::Figure)).collect()
 }
 
-/// How it scales, and how busy one thread is.
+/// Returns the lines on the scaling law, and on the load of one thread.
 pub fn law(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
     law::lines(shown, report)
 }
 
-/// "1 thread", "8 threads".
 fn threads(number: u32) -> String {
     count(number as usize, "thread")
 }
 
-/// "1 thread", "1, 2 and 8 threads".
+/// Formats numbers as "1 thread" or "1, 2 and 8 threads".
 fn counted(numbers: &[u32]) -> String {
     format!("{} thread{}", list(numbers), if numbers == [1] { "" } else { "s" })
 }
 
-/// "1, 2 and 8".
+/// Formats numbers as "1, 2 and 8".
 fn list(numbers: &[u32]) -> String {
     let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
     match &words[..] {

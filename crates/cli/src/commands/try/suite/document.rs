@@ -14,7 +14,7 @@ use crate::app::document::{ArtifactDocument, SentencesDocument};
 use crate::commands::r#try::screen::{Shown, story};
 use crate::draw::story::Story;
 
-/// What `corewise try --suite --json` prints.
+/// The output of `corewise try --suite --json`.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "corewise/suite/2")]
 pub struct SuiteDocument<'a> {
@@ -25,9 +25,9 @@ pub struct SuiteDocument<'a> {
     /// The sentences of the screen and the page.
     #[serde(flatten)]
     sentences: SentencesDocument,
-    /// How each benchmark is judged, unless its experiment says more.
+    /// The policy of each benchmark, unless its experiment has its own.
     policy: &'a Policy,
-    /// What was tried in each benchmark: the operating system's choice first.
+    /// The placements of each benchmark: the OS default first.
     arms: &'a [Arm],
     /// The benchmarks in their order.
     benchmarks: Vec<SuiteEntry<'a>>,
@@ -36,7 +36,7 @@ pub struct SuiteDocument<'a> {
 }
 
 impl<'a> SuiteDocument<'a> {
-    /// The document of a suite.
+    /// Creates the document of a suite.
     pub fn new(shown: &'a Results<'a>, story: &Story) -> Self {
         let entry = |row: &'a Row<'a>| SuiteEntry {
             name: &row.benchmark.name,
@@ -59,28 +59,28 @@ impl<'a> SuiteDocument<'a> {
     }
 }
 
-/// The experiment of a benchmark as it is stored.
+/// Returns the document of a benchmark's experiment, as for a stored one.
 fn experiment<'a>(tried: &Tried) -> ArtifactDocument<'a, Conducted> {
     let made = Conducted { experiment: tried.experiment.clone(), trials: tried.trials.clone() };
     let told = story(Shown::alone(tried), Vec::new());
     ArtifactDocument::new(Cow::Owned(made.clone()), made.conclude(), &told, tried.stored)
 }
 
-/// A benchmark of a suite, and what came of it.
+/// A benchmark of a suite, and its result.
 #[derive(Serialize, JsonSchema)]
 pub struct SuiteEntry<'a> {
     /// Its name.
     name: &'a str,
     /// Its category.
     category: &'a str,
-    /// Its experiment; null where there is none.
+    /// Its experiment; null without one.
     experiment: Option<ArtifactDocument<'a, Conducted>>,
-    /// The programs that are not installed.
+    /// The missing programs.
     missing: &'a [String],
-    /// Why no run gave a number, or none could be made; null where one did, and where none was tried.
+    /// Why there is no value or no run at all; null if a run gave a value, and if none was tried.
     failure: Option<&'a str>,
-    /// The last lines of what then was written; null where nothing failed.
+    /// The last lines of output of the failure; null without a failure.
     output: Option<&'a str>,
-    /// The number in the store of the experiment whose runs all failed; null where there is none.
+    /// The number of the stored experiment, if all its runs failed; null otherwise.
     failed: Option<i64>,
 }

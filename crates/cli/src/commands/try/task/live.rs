@@ -1,4 +1,4 @@
-//! What was typed about running processes: which they are, where their metrics are read, and what must not happen to them.
+//! Running processes to place: their selection, the source of their metrics, and limits that end a slot.
 
 use std::time::Duration;
 
@@ -12,28 +12,28 @@ use super::super::arguments::TryArguments;
 use crate::app::failure::Failure;
 use crate::draw::suggestion::in_shell;
 
-/// Running processes that are to be tried.
+/// Running processes to try.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveTask {
     /// Their numbers.
     pub processes: Vec<u32>,
-    /// What they match.
+    /// Patterns that they match.
     pub matches: Vec<String>,
-    /// Where the metrics are read.
+    /// The source of the metrics.
     pub source: Source,
-    /// How long a slot is; found where nothing is said.
+    /// The slot length; found by measuring if not given.
     pub slot: Option<Duration>,
-    /// What ends a slot at once.
+    /// Limits that end a slot at once.
     pub limits: Vec<Limit>,
-    /// Threads that have a role of their own.
+    /// Threads with a role of their own.
     pub thread_roles: Vec<ThreadRole>,
 }
 
-/// An option that names a metric: its name, what was typed behind it, and whether more is better where the option says so.
+/// An option that names a metric: its name, its argument, and whether more is better, if the option determines it.
 type Named<'a> = (&'a str, &'a str, Option<bool>);
 
 impl LiveTask {
-    /// What was typed; nothing where a command is run.
+    /// Interprets the arguments; `None` if a command is run.
     pub fn new(typed: &TryArguments, metric: &Metric, guards: &[Metric]) -> Result<Option<Self>, Failure> {
         if !is_live(typed) {
             return Ok(None);
@@ -55,7 +55,7 @@ impl LiveTask {
     }
 }
 
-/// What running processes match, "FIELD=PATTERN".
+/// Returns the patterns of running processes, "FIELD=PATTERN".
 pub fn matches(typed: &TryArguments) -> Result<Vec<String>, Failure> {
     let units = typed.unit.iter().map(|unit| format!("unit={unit}"));
     let matches: Vec<String> = units.chain(typed.matches.iter().cloned()).collect();
@@ -63,7 +63,7 @@ pub fn matches(typed: &TryArguments) -> Result<Vec<String>, Failure> {
     Ok(matches)
 }
 
-/// Whether running processes are meant.
+/// Returns true if running processes are selected.
 pub fn is_live(typed: &TryArguments) -> bool {
     !(typed.pid.is_empty() && typed.unit.is_none() && typed.matches.is_empty())
 }
@@ -81,7 +81,7 @@ fn source(typed: &TryArguments) -> Result<Source, Failure> {
     }
 }
 
-/// What decides.
+/// Returns the deciding metric.
 pub fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
     let Some(text) = &typed.metric else {
         return Err(Failure::usage("running processes need --metric: what of them is the number to compare?").next(
@@ -92,7 +92,7 @@ pub fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
     metric(("--metric", text, side), typed.counter, typed)
 }
 
-/// "requests_total", "p99(latency_seconds)", "ops=commands:([0-9]+)", "run-delay".
+/// Parses a metric: "requests_total", "p99(latency_seconds)", "ops=commands:([0-9]+)", "run-delay".
 pub fn metric((option, text, side): Named<'_>, is_counter: bool, typed: &TryArguments) -> Result<Metric, Failure> {
     let wrong = |why: String| Failure::usage(format!("{option} {text}: {why}"));
     let (name, regex) = name_and_pattern(text);
@@ -129,7 +129,7 @@ pub fn metric((option, text, side): Named<'_>, is_counter: bool, typed: &TryArgu
     Ok(metric)
 }
 
-/// The name, and the regular expression behind "=", which stands in no label of a series.
+/// Splits the name from the regular expression at the first "=" outside of the labels of a series.
 fn name_and_pattern(text: &str) -> (&str, Option<&str>) {
     let labels_end = if text.find('{') < text.find('=') { text.find('}').unwrap_or(0) } else { 0 };
     match text[labels_end..].find('=') {
@@ -138,7 +138,7 @@ fn name_and_pattern(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// "p99(latency_seconds) > 50ms"; "p99 > 50ms" where a metric or a guard is called so, or begins so.
+/// Parses a limit: "p99(latency_seconds) > 50ms", or "p99 > 50ms" if a metric or guard has this name before "(".
 fn limit(text: &str, typed: &TryArguments, primary: &Metric, guards: &[Metric]) -> Result<Limit, Failure> {
     let wrong = |why: String| {
         Failure::usage(format!("--stop-if {text}: expected METRIC > NUMBER or METRIC < NUMBER{why}"))
@@ -154,7 +154,7 @@ fn limit(text: &str, typed: &TryArguments, primary: &Metric, guards: &[Metric]) 
         Some(known) => known.clone(),
         None => metric(("--stop-if", name, Some(false)), false, typed)?,
     };
-    // "p99_ns > 5000": the name carries the unit of both.
+    // In "p99_ns > 5000" the name determines the unit of both.
     let unit = if bound.unit.is_bare() { metric.usual_unit() } else { bound.unit };
     let bound = MeasuredQuantity { unit, ..bound };
     Ok(Limit { text: text.trim().to_owned(), metric, is_most, bound })

@@ -1,4 +1,4 @@
-//! What was typed about services that are started for the command, which is their load.
+//! The arguments about services, for which the command is the load.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,30 +14,30 @@ use super::super::arguments::TryArguments;
 use super::live::is_live;
 use crate::app::failure::Failure;
 
-/// A service has so long to be ready, where nothing is said.
+/// Default limit of the time until a service is ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// The parts of a new experiment as they were typed, or as a file has them.
+/// The parts of a new experiment, from arguments or a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartsTask {
-    /// The services; absent where a command is run alone, or running processes are placed.
+    /// The services; `None` if a command is run alone, or running processes are placed.
     pub parts: Option<Parts>,
-    /// Threads that have a role of their own.
+    /// Threads with a role of their own.
     pub thread_roles: Vec<ThreadRole>,
-    /// The command that a file has.
+    /// The command in the file.
     pub load: Vec<String>,
-    /// The placements that a file has, as --on takes them.
+    /// The placements in the file, in the syntax of --on.
     pub placements: Vec<String>,
     /// The file.
     pub file: Option<PartsSource>,
 }
 
-/// A file of --parts as it was read.
+/// A file of --parts with its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartsSource {
-    /// The file as it was typed.
+    /// The path as typed.
     pub file: PathBuf,
-    /// Its origin, since it contains commands.
+    /// Its origin, which is checked because it contains commands.
     pub origin: FileOrigin,
     /// The text.
     pub text: String,
@@ -66,13 +66,13 @@ struct PartOfFile {
     name: String,
     start: String,
     ready: Option<String>,
-    /// Patterns of names of threads, by role.
+    /// Patterns of thread names, by role.
     #[serde(default)]
     threads: BTreeMap<String, String>,
 }
 
 impl PartsTask {
-    /// What was typed.
+    /// Interprets the arguments.
     pub fn new(typed: &TryArguments) -> Result<Self, Failure> {
         let mut task = match &typed.parts {
             Some(file) => Self::of_file(file)?,
@@ -109,7 +109,7 @@ impl PartsTask {
     fn of_file(path: &Path) -> Result<Self, Failure> {
         let help = "docs/trying.md shows such a file under \"Parts\".";
         let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display())).next(help);
-        // Such an error names the file itself.
+        // The error contains the name of the file.
         let read = Input::open(path, InputKind::Services).and_then(Input::text_with_origin);
         let (text, origin) = read.map_err(|error| Failure::usage(error).next(help))?;
         let file: PartsFile = toml::from_str(&text).map_err(|error| wrong(&error))?;
@@ -142,7 +142,7 @@ impl PartsTask {
     }
 }
 
-/// "NAME=WHAT" with a name that expressions of roles can have.
+/// Parses "NAME=WHAT", with a valid role name.
 fn named(option: &str, text: &str, example: &str) -> Result<(String, String), Failure> {
     let wrong = || {
         Failure::usage(format!("{option}: expected NAME=…, found \"{text}\""))
@@ -160,7 +160,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|character| character.is_alphanumeric() || matches!(character, '-' | '_'))
 }
 
-/// A question is for the service that it names, or for the last one.
+/// Adds the command that checks readiness to the service that it names, or to the last one.
 fn add_question(text: &str, services: &mut [Service]) -> Result<(), Failure> {
     let (name, rest) = text.split_once('=').unwrap_or(("", text));
     let at = services.iter().position(|service| service.name == name);
@@ -176,7 +176,7 @@ fn add_question(text: &str, services: &mut [Service]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// No two roles have one name, and patterns are regular expressions.
+/// Checks that role names are unique, and that patterns are regular expressions.
 fn check_names(services: &[Service], threads: &[ThreadRole]) -> Result<(), Failure> {
     let mut seen = vec![LOAD, REST];
     for name in services.iter().map(|service| &service.name).chain(threads.iter().map(|role| &role.name)) {

@@ -1,4 +1,4 @@
-//! Numbers of threads that are to be tried: what was typed, and what it means.
+//! The numbers of threads to try.
 
 use corewise_lab::experiment::{ThreadCounts, ThreadPinning};
 use corewise_model::trial::THREADS_PLACE;
@@ -6,10 +6,10 @@ use corewise_model::trial::THREADS_PLACE;
 use crate::app::failure::Failure;
 use crate::commands::r#try::arguments::TryArguments;
 
-/// More numbers of threads make blocks that nobody waits for.
+/// Maximum number of thread counts. With more, a block would take too long.
 const MOST_COUNTS: usize = 32;
 
-/// What `--threads` asks for: placements for so many threads, or numbers to try.
+/// Interprets `--threads`: placements for one number of threads, or a list of numbers to try.
 pub fn asked(typed: &TryArguments) -> Result<(Option<u32>, Option<ThreadCounts>), Failure> {
     let mut counts = typed.threads.clone();
     counts.sort_unstable();
@@ -49,7 +49,7 @@ fn untold(counts: &[u32]) -> Failure {
     )
 }
 
-/// A name that an environment can have.
+/// Checks that an environment variable can have this name.
 fn variable(option: &str, name: &str) -> Result<String, Failure> {
     if name.is_empty() || name.contains(['=', '\0']) {
         return Err(Failure::usage(format!("{option}: \"{name}\" cannot be the name of a variable"))

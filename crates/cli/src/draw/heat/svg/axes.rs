@@ -1,4 +1,4 @@
-//! What stands around the cells: the names of rows and columns, and the groups with theirs.
+//! Axes around the cells: names of rows, columns and groups.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -9,19 +9,19 @@ use crate::draw::heat::labels::labelled;
 use crate::draw::printable::width;
 use crate::draw::svg::{FAINT, SIZE, TEXT, escaped};
 
-/// How wide and high a character of a label is taken to be, in pixels.
+/// Assumed width and height of a label's character, in pixels.
 const CHARACTER: usize = 7;
 const LINE: usize = 13;
-/// From the cells to what stands beside them.
+/// Distance from the cells to the text beside them, in pixels.
 const AWAY: usize = 6;
 
-/// The room that axes take on each side of the cells, in pixels.
+/// Space for axes on each side of the cells, in pixels.
 pub struct Axes {
     pub left: usize,
     pub top: usize,
     pub right: usize,
     pub bottom: usize,
-    /// Whether the names of the groups below the cells are turned, since they are wider than their groups.
+    /// Whether the names of column groups are rotated, since they are wider than their groups.
     turned: bool,
 }
 
@@ -42,7 +42,7 @@ impl Axes {
         }
     }
 
-    /// Labels, lines between groups, and their names, from the corner of the cells.
+    /// Draws labels, group lines and group names, relative to the corner of the cells.
     pub fn draw(&self, picture: &Picture) -> String {
         let mut text = format!("<g font-size=\"{SIZE}\" fill=\"{TEXT}\">\n");
         text.push_str(&labels(picture));
@@ -52,7 +52,7 @@ impl Axes {
         text + "</g>\n"
     }
 
-    /// What rows and columns are.
+    /// Draws the titles of rows and columns.
     fn titles(&self, picture: &Picture) -> String {
         let [row, column] = [&picture.map.rows, &picture.map.columns].map(|side| escaped(&side.title));
         let (up, out) = (LINE + AWAY, self.left - LINE);
@@ -62,7 +62,7 @@ impl Axes {
         )
     }
 
-    /// The groups' names, to the right of their rows and below their columns, as many as have room.
+    /// Draws the group names that fit, right of their rows and below their columns.
     fn names(&self, picture: &Picture) -> String {
         let [height, width] = picture.sides();
         let away = |side: usize| side + AWAY + AWAY / 2;
@@ -84,7 +84,7 @@ impl Axes {
     }
 }
 
-/// The names of rows and columns, as many as have room.
+/// Draws the names of rows and columns that fit.
 fn labels(picture: &Picture) -> String {
     let middle = |index: usize| index * picture.cell + picture.cell / 2;
     let chosen = |side: &Side, room: usize| {
@@ -104,7 +104,7 @@ fn labels(picture: &Picture) -> String {
     text + "</g>\n"
 }
 
-/// White lines through the cells, and marks beside them, where there are groups.
+/// Draws white lines through the cells and marks beside them, if there are groups.
 fn lines(picture: &Picture) -> String {
     let [height, width] = picture.sides();
     let (mut inner, mut outer) = (String::new(), String::new());
@@ -133,7 +133,7 @@ fn lines(picture: &Picture) -> String {
     )
 }
 
-/// The names of groups and where their middles are, as many as have room.
+/// Returns the group names that fit, with the middle of each.
 fn names_of(side: &Side, cell: usize) -> Vec<(String, usize)> {
     let count = side.groups.len().min(side.names.len());
     let middle = |index: usize| (side.groups[index].start + side.groups[index].end) * cell / 2;

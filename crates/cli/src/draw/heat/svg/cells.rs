@@ -1,4 +1,4 @@
-//! The cells of a picture: each with its text where they are few, one embedded picture where they are many.
+//! Cells of a picture: with a tooltip each if they are few, otherwise one embedded picture.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::draw::number::{brief, decimal};
 use crate::draw::svg::{PAPER, escaped, hex};
 
 impl Picture<'_> {
-    /// All cells, from the corner of the plot.
+    /// Draws all cells, relative to the corner of the plot.
     pub(super) fn cells(&self) -> String {
         if self.most() > MOST_POINTED {
             return self.embedded();
@@ -31,7 +31,7 @@ impl Picture<'_> {
         text
     }
 
-    /// One cell with its cost for who points at it; nothing where it is not known, so that what lies below shows.
+    /// Draws one cell with its cost as a tooltip. An unknown cost draws nothing, so that the background shows.
     fn rectangle(&self, text: &mut String, row: usize, column: usize) {
         let size = self.cell;
         let place = format!("x=\"{}\" y=\"{}\" width=\"{size}\" height=\"{size}\"", column * size, row * size);
@@ -51,14 +51,14 @@ impl Picture<'_> {
         if self.map.is_predicted(row, column) { pale(colour(step)) } else { colour(step) }
     }
 
-    /// The costs in figures, in one size that all of them fit.
+    /// Draws the costs in figures, in one size that fits all.
     fn figures(&self) -> String {
         let [rows, columns] = self.counts();
         let of_row = |row| (0..columns).map(move |column| (row, column, self.map.cost(row, column)));
         let cells: Vec<_> = (0..rows).flat_map(of_row).collect();
         let known = || cells.iter().filter(|(_, _, cost)| cost.is_finite());
         let longest = known().map(|(_, _, cost)| brief(*cost).chars().count()).max().unwrap_or(1);
-        // A digit is about six tenths as wide as high.
+        // A digit is about 0.6 times as wide as high.
         let size = (self.cell * 3 / 8).min(self.cell * 10 / (longest * 7).max(1)).max(6);
         let middle = |index: usize| index * self.cell + self.cell / 2;
         let mut text = format!("<g font-size=\"{size}\" text-anchor=\"middle\" pointer-events=\"none\">\n");
@@ -71,7 +71,7 @@ impl Picture<'_> {
         text + "</g>\n"
     }
 
-    /// All cells as one picture, in the size in which it is shown: not every program enlarges without smoothing.
+    /// Draws all cells as one picture in its final size, because not every program enlarges without smoothing.
     fn embedded(&self) -> String {
         let (unknown, own) = (STEPS as u8, STEPS as u8 + 1);
         let pixel = |row, column| match self.step(row, column) {

@@ -1,4 +1,4 @@
-//! The picture around the cells and their axes: background, title, scale, and where the numbers come from.
+//! Frame around cells and axes: background, title, scale and source.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use super::{Picture, STEPS, SvgText, UNKNOWN, colour, pale};
 use crate::draw::heat::scale::Scale;
 use crate::draw::svg::{Block, EDGE, FAINT, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped, hex};
 
-/// The text has at least so many pixels, however small the plot.
+/// Minimum width of the text in pixels, however small the plot.
 const LEAST_WIDTH: usize = 560;
-/// One step of the scale, in pixels.
+/// Width and height of one step of the scale, in pixels.
 const BAR: [usize; 2] = [5, 12];
-/// Costs beside the scale.
+/// Number of costs beside the scale.
 const MARKS: usize = 5;
 
-/// A picture with all that stands around it.
+/// Picture with its surroundings.
 pub struct Frame<'a> {
     pub picture: &'a Picture<'a>,
     pub axes: &'a Axes,
@@ -24,7 +24,7 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The whole picture, with the cells and their axes as they are drawn from the corner of the cells.
+    /// Draws the whole picture around `body`: cells and axes, drawn relative to the corner of the cells.
     pub fn around(&self, body: &str) -> String {
         let [height, across] = self.picture.sides();
         let inner = (self.axes.left + across + self.axes.right).max(LEAST_WIDTH);
@@ -45,7 +45,7 @@ impl Frame<'_> {
         document(width, bottom, &self.text.title, &body)
     }
 
-    /// The scale with its marks and unit, and what the other colours are.
+    /// Draws the scale with its marks and unit, and the meanings of the other colours.
     fn scale(&self) -> String {
         let unit = escaped(&self.picture.map.unit);
         let mut text = String::new();
@@ -83,7 +83,7 @@ fn bar(scale: &Scale) -> String {
     text + "</g>\n"
 }
 
-/// One colour for all costs.
+/// Draws a single colour for all costs.
 fn flat(scale: &Scale) -> String {
     swatch(0, colour(0), &scale.range())
 }

@@ -2,7 +2,7 @@
 
 use png::{BitDepth, ColorType, Compression, Encoder, EncodingError};
 
-/// Returns a picture of `width` columns whose pixels, row by row, are indices into a palette of at most 256 colours.
+/// Encodes a picture of `width` columns. Its pixels, row by row, are indices into a palette of at most 256 colours.
 ///
 /// # Errors
 /// If there is no pixel, or the last row is incomplete.

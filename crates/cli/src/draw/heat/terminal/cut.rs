@@ -1,18 +1,18 @@
-//! How the rows of a map, or its columns, are joined to blocks.
+//! Joining of a map's rows or columns to blocks.
 
 use std::ops::Range;
 
-/// Rows, or columns, joined to blocks.
+/// Rows or columns joined to blocks.
 #[derive(Clone)]
 pub struct Cut {
     blocks: Vec<Range<usize>>,
-    /// For each block whether a group begins with it and stands apart from the block before.
+    /// Whether each block begins a group and has a gap before it.
     apart: Vec<bool>,
-    /// How many whole groups a block is; 0 where blocks lie inside groups, or there are no groups.
+    /// Whole groups in a block; 0 if blocks lie inside groups, or there are no groups.
     whole_groups: usize,
 }
 
-/// All ways to join rows, the finest first: blocks inside groups, then whole groups joined.
+/// Returns all ways to join rows, the finest first: blocks inside groups, then whole groups.
 pub fn cuts(groups: &[Range<usize>]) -> impl Iterator<Item = Cut> {
     let longest = groups.iter().map(Range::len).max().unwrap_or(0);
     // Uneven blocks are no easier to read than larger ones.
@@ -38,44 +38,44 @@ impl Cut {
         Self { apart: vec![false; blocks.len()], blocks, whole_groups: if groups.len() > 1 { count } else { 0 } }
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub fn len(&self) -> usize {
         self.blocks.len()
     }
 
-    /// The blocks, as ranges of rows.
+    /// Returns the blocks as ranges of rows.
     pub fn blocks(&self) -> &[Range<usize>] {
         &self.blocks
     }
 
-    /// The first row of a block.
+    /// Returns the first row of a block.
     pub fn first(&self, block: usize) -> usize {
         self.blocks[block].start
     }
 
-    /// Whether a block stands apart from the one before.
+    /// Returns true if there is a gap before a block.
     pub fn is_apart(&self, block: usize) -> bool {
         self.apart[block]
     }
 
-    /// How many blocks stand apart from the one before.
+    /// Returns the number of gaps.
     pub fn gaps(&self) -> usize {
         self.apart.iter().filter(|&&apart| apart).count()
     }
 
-    /// The rows of the largest block.
+    /// Returns the number of rows in the largest block.
     pub fn largest(&self) -> usize {
         self.blocks.iter().map(Range::len).max().unwrap_or(0)
     }
 
-    /// The groups as ranges of blocks.
+    /// Returns the groups as ranges of blocks.
     pub fn groups(&self) -> Vec<Range<usize>> {
         let starts: Vec<usize> = (0..self.len()).filter(|&block| block == 0 || self.apart[block]).collect();
         let ends = starts.iter().copied().skip(1).chain([self.len()]);
         starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
     }
 
-    /// What a cell of these rows and some columns is, where it is more than one pair.
+    /// Describes a cell of these rows and the given columns; `None` if it is a single pair.
     pub fn words(&self, columns: &Self) -> Option<String> {
         let (largest, widest) = (self.largest(), columns.largest());
         if largest.max(widest) < 2 {

@@ -1,4 +1,4 @@
-//! The lines of a map: head, labels and cells.
+//! Lines of a map: head, labels and cells.
 
 use anstyle::Color;
 
@@ -10,7 +10,7 @@ use crate::draw::number::brief;
 use crate::draw::text::{Line, Tone};
 
 impl Heat<'_> {
-    /// The head and the rows.
+    /// Draws the head and the rows.
     pub(super) fn draw(&self) -> Vec<Line> {
         let columns = axis(&self.plan.columns, self.plan.gaps != Gaps::None);
         let rows = axis(&self.plan.rows, self.plan.gaps == Gaps::Both);
@@ -19,7 +19,7 @@ impl Heat<'_> {
         lines
     }
 
-    /// The labels over the columns, as many as have room.
+    /// Draws the column labels that fit.
     fn head(&self) -> Line {
         let (cut, cell) = (&self.plan.columns, self.plan.form.columns());
         let gaps = self.plan.gaps != Gaps::None;
@@ -32,7 +32,7 @@ impl Heat<'_> {
         let mut text = String::new();
         for block in chosen {
             let column = match self.plan.form {
-                // Over the last figure.
+                // Aligned with the last digit.
                 Form::Figures(_) => starts[block] + (cell - 1).saturating_sub(label(block).chars().count()),
                 _ => starts[block],
             };
@@ -43,7 +43,7 @@ impl Heat<'_> {
         Line::new().faint(text)
     }
 
-    /// One line with its one or two rows.
+    /// Draws one line with its one or two rows.
     fn row(&self, rows: &[Option<usize>], columns: &[Option<usize>]) -> Line {
         let margin = self.plan.margin;
         let Some(first) = rows.iter().flatten().next() else { return Line::new() };
@@ -75,7 +75,7 @@ impl Heat<'_> {
             }
             return Line::new().with(depth.text_on(position), text);
         }
-        // What is predicted has half of its cell.
+        // A prediction fills half of its cell.
         let half = columns > 1 && self.is_predicted(row, column);
         match depth.colour(position) {
             Some(colour) if half => {
@@ -95,7 +95,7 @@ impl Heat<'_> {
         self.predicted.get(row * self.plan.columns.len() + column).is_some_and(|predicted| *predicted)
     }
 
-    /// The place of a cell on the scale; absent where its cost is not known.
+    /// Returns the position of a cell on the scale; `None` if its cost is unknown.
     fn position(&self, row: usize, column: usize) -> Option<f64> {
         let cost = self.cost(row, column);
         self.scale.filter(|_| cost.is_finite()).map(|scale| scale.position(cost))
@@ -106,13 +106,13 @@ impl Heat<'_> {
     }
 }
 
-/// The blocks in the order in which they are drawn, with nothing between groups that stand apart.
+/// Returns the blocks in drawing order, with `None` for each gap.
 fn axis(cut: &Cut, gaps: bool) -> Vec<Option<usize>> {
     let gap = |block| (gaps && cut.is_apart(block)).then_some(None);
     (0..cut.len()).flat_map(|block| gap(block).into_iter().chain([Some(block)])).collect()
 }
 
-/// Two cells, one above the other.
+/// Draws two cells, one above the other.
 fn half(upper: Option<Color>, lower: Option<Color>) -> Line {
     match (upper, lower) {
         (None, None) => Line::new().plain(" "),

@@ -1,4 +1,4 @@
-//! What the colours of a map stand for, and what else has to be known to read it.
+//! Legend of a map: the meaning of its colours, and notes for reading it.
 
 use super::{Form, Heat};
 use crate::draw::heat::depth::{Depth, shade};
@@ -8,11 +8,11 @@ use crate::draw::wrap::{unbroken, wrap};
 
 /// Colours between two marks of a smooth scale.
 const BETWEEN: usize = 6;
-/// Stretches between the marks of a smooth scale.
+/// Sections between the marks of a smooth scale.
 const STRETCHES: usize = 4;
 
 impl Heat<'_> {
-    /// The scale, then the notes, each on its own lines.
+    /// Returns the scale, then the notes, each on its own lines.
     pub(super) fn legend(&self, has_unknown: bool) -> Vec<Line> {
         let plain_figures = matches!(self.plan.form, Form::Figures(_)) && self.depth == Depth::NoColour;
         let mut notes = Vec::new();
@@ -49,7 +49,7 @@ impl Heat<'_> {
         lines
     }
 
-    /// The colours with the costs between them.
+    /// Draws the colours with the costs between them.
     fn bar(&self, scale: &Scale) -> Line {
         let line = Line::new().faint(format!("{} ", self.map.unit));
         if scale.is_flat() {

@@ -1,4 +1,4 @@
-//! What anyone may see of a program: the kernel's accounts of its threads, and what struck its cpus.
+//! Observations that need no privilege: the kernel's accounts of a program's threads, and the interrupts on its cpus.
 
 use corewise_machine::interrupt::plain_name;
 use corewise_model::beside::Accounts;
@@ -8,10 +8,10 @@ use crate::draw::number::brief;
 use crate::draw::text::Line;
 use crate::draw::wrap::{glued, unbroken, wrap};
 
-/// More cpus than this are told together.
+/// Maximum number of cpus shown one by one.
 const MOST_CPUS: usize = 8;
 
-/// The accounts.
+/// Returns the accounts.
 pub fn accounts(accounts: &Accounts, width: usize) -> Vec<Line> {
     let wanted_s = accounts.on_cpu_s + accounts.waited_s;
     let ran = format!("Its threads ran for {}", seconds(accounts.on_cpu_s));

@@ -1,4 +1,4 @@
-//! The tables of interrupts: by source on all cpus together, and cpu by cpu.
+//! The tables of interrupts: by source on all cpus together, and by cpu.
 
 use corewise_machine::event::Source;
 use corewise_machine::suggested_command;
@@ -12,13 +12,13 @@ use crate::draw::suggestion;
 use crate::draw::text::Line;
 use crate::draw::wrap::{unbroken, wrap};
 
-/// More sources than this are told together, and more cpus likewise.
+/// Maximum number of sources shown one by one; the rest are summed.
 const MOST_SOURCES: usize = 10;
 const MOST_CPUS: usize = 8;
-/// From this share of the time on, a device's interrupts are worth a thought.
+/// Share of the time from which moving a device's interrupts is suggested.
 const WORTH_MOVING: f64 = 0.0005;
 
-/// Interrupts by source; empty where there were none.
+/// Returns interrupts by source; empty if there were none.
 pub fn handlers(report: &Report, width: usize) -> Vec<Line> {
     if report.handlers.is_empty() {
         return Vec::new();
@@ -74,7 +74,7 @@ fn cells(one: &Handled, report: &Report) -> Vec<Line> {
     ]
 }
 
-/// The cpu that half of a source's interrupts struck, where there are several.
+/// Returns the cpu with more than half of a source's interrupts; empty for a single cpu.
 fn mostly_on(cause: &Cause, count: u64, report: &Report) -> String {
     if report.cpus.len() < 2 {
         return String::new();
@@ -84,7 +84,7 @@ fn mostly_on(cause: &Cause, count: u64, report: &Report) -> String {
     most.filter(|(struck, _)| struck * 2 > count).map_or_else(String::new, |(_, cpu)| format!("cpu {cpu}"))
 }
 
-/// Cpu by cpu, those on which the program lost most first; empty where there is one only.
+/// Returns a row for each cpu, the largest loss first; empty for a single cpu.
 pub fn cpus(report: &Report, width: usize) -> Vec<Line> {
     let mut cpus: Vec<&OnCpu> = report.cpus.iter().filter(|cpu| cpu.on_cpu_s + cpu.waited_s > 0.0).collect();
     if cpus.len() < 2 {

@@ -1,4 +1,4 @@
-//! The table of those who ran while threads of the program were preempted.
+//! The table of tasks that ran while threads of the program were preempted.
 
 use corewise_model::beside::{Instead, Report};
 
@@ -8,10 +8,10 @@ use crate::draw::number::{count, whole};
 use crate::draw::text::Line;
 use crate::draw::wrap::{glued, wrap};
 
-/// More than this are told together.
+/// Maximum number of tasks shown one by one.
 const MOST: usize = 8;
 
-/// Who ran instead; empty where the program was never preempted.
+/// Returns the tasks that ran instead; empty if the program was never preempted.
 pub fn instead(report: &Report, width: usize) -> Vec<Line> {
     if report.instead.is_empty() {
         return Vec::new();

@@ -11,7 +11,7 @@ use crate::draw::wrap::{unbroken, wrap};
 /// Parts shorter than this share of an interruption are left out.
 const LITTLE: f64 = 0.01;
 
-/// All that were kept, longest first; empty where there are none.
+/// Returns all stored interruptions, longest first; empty without any.
 pub fn longest(report: &Report, width: usize) -> Vec<Line> {
     if report.worst.is_empty() {
         return Vec::new();
@@ -29,7 +29,7 @@ pub fn longest(report: &Report, width: usize) -> Vec<Line> {
     lines
 }
 
-/// The parts worth telling, in order: "timer 5.1, task rcu_preempt (17) 12".
+/// Returns the parts that are long enough, in order, such as "timer 5.1, task rcu_preempt (17) 12".
 fn parts(one: &Interruption) -> Vec<String> {
     let mut told: Vec<(String, u64)> = Vec::new();
     let mut between_ns = 0;

@@ -1,4 +1,4 @@
-//! What belongs to it: who sent interrupts, what else was counted, what watching cost, what could not be seen.
+//! Remarks: senders of interrupts, other counts, the cost of watching, and gaps.
 
 use corewise_machine::Gap;
 use corewise_machine::event::EventSource;
@@ -10,10 +10,10 @@ use crate::draw::printable::named;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{glued, unbroken, wrap};
 
-/// More senders than this are counted only.
+/// Maximum number of senders named.
 const MOST_SENDERS: usize = 4;
 
-/// Who sent it interrupts from other cpus, most first; empty where nobody did.
+/// Returns the senders of interrupts from other cpus, most frequent first; empty without any.
 pub fn senders(report: &Report, width: usize) -> Vec<Line> {
     let known: Vec<&SentBy> = report.senders.iter().filter(|sender| sender.cpu.is_some()).collect();
     if known.is_empty() {
@@ -42,7 +42,7 @@ fn sentence(sender: &SentBy) -> String {
     format!("{} x {} from {task}{from}{own}{function}", whole(sender.count), sender.source.name())
 }
 
-/// What is counted and is no interruption.
+/// Returns counts of events that are no interruptions.
 pub fn besides(report: &Report, width: usize) -> Vec<Line> {
     let faults = report.page_faults_user + report.page_faults_kernel;
     let items = [
@@ -54,7 +54,7 @@ pub fn besides(report: &Report, width: usize) -> Vec<Line> {
     wrap(&Line::new().plain("Also  ").plain(items), width, 2)
 }
 
-/// What watching cost, and what was lost.
+/// Returns the cost of watching, and the number of lost events.
 pub fn cost(report: &Report, event_source: EventSource, width: usize) -> Vec<Line> {
     let by = match event_source {
         EventSource::Thread => "its own accounting",
@@ -76,7 +76,7 @@ pub fn cost(report: &Report, event_source: EventSource, width: usize) -> Vec<Lin
     lines
 }
 
-/// What could not be seen, and what would change that.
+/// Returns the gaps and their cures.
 pub fn gaps(gaps: &[Gap], width: usize) -> Vec<Line> {
     let line = |gap: &Gap| {
         let cure = gap.cure.as_deref().map(|cure| format!(": {cure}")).unwrap_or_default();

@@ -10,20 +10,20 @@ use crate::draw::printable::named;
 use crate::draw::story::StoryPart;
 use crate::draw::text::Line;
 
-/// The cells of one benchmark or heading: its name, and of each placement the clock, its difference from that of the operating
-/// system's choice, and the power.
+/// The cells of one benchmark or heading: its name, and for each placement the clock, its difference from the OS
+/// default, and the power.
 struct Cells {
     name: Line,
     arms: Vec<[String; 3]>,
 }
 
-/// "~3.88"
+/// Formats a clock rate, such as "~3.88" if it is an estimate.
 fn clock(medians: &Medians) -> Option<String> {
     let mark = if medians.is_estimate { "~" } else { "" };
     Some(format!("{mark}{}", decimal(medians.gigahertz?, 2)))
 }
 
-/// What some run of the suite has.
+/// The quantities that some run of the suite has.
 #[derive(Clone, Copy)]
 struct Has {
     clock: bool,
@@ -37,7 +37,7 @@ impl Has {
         Self { clock: any(|trial| trial.observed.gigahertz.is_some()), power: any(|trial| trial.watts().is_some()) }
     }
 
-    /// Above the table; nothing where there is none.
+    /// Returns the title of the table; `None` without a table.
     fn title(self) -> Option<&'static str> {
         match (self.clock, self.power) {
             (true, true) => Some("Clock and power while they ran"),
@@ -53,7 +53,7 @@ fn is_estimated(shown: &Results<'_>) -> bool {
     trials.any(|trial| trial.observed.gigahertz_is_estimate)
 }
 
-/// The table's rows: those that were tried, under their categories.
+/// Returns the rows of the tried benchmarks, under their categories.
 fn rows(shown: &Results<'_>, has: Has) -> Vec<Cells> {
     let mut rows = Vec::new();
     for category in shown.categories() {
@@ -73,12 +73,12 @@ fn rows(shown: &Results<'_>, has: Has) -> Vec<Cells> {
     rows
 }
 
-/// A run may be too short for an estimate.
+/// Returns the cells of each arm. A run may be too short for an estimate.
 fn arms(tried: &Tried, arms: usize, has: Has) -> Vec<[String; 3]> {
     let all: Vec<Medians> = (0..arms).map(|arm| tried.medians(arm)).collect();
     let absent = |is_told: bool| if is_told { ABSENT.to_owned() } else { String::new() };
     let each = all.iter().enumerate().map(|(arm, medians)| {
-        // "+7.7 %" against the operating system's choice.
+        // "+7.7 %" relative to the OS default.
         let against = if arm > 0 { medians.faster_than(&all[0]) } else { None };
         [
             clock(medians).unwrap_or_else(|| absent(has.clock)),
@@ -89,7 +89,7 @@ fn arms(tried: &Tried, arms: usize, has: Has) -> Vec<[String; 3]> {
     each.collect()
 }
 
-/// The table with its title; nothing where there is nothing to tell.
+/// Returns the table with its title; empty without a clock rate or power.
 pub fn table(shown: &Results<'_>) -> Vec<StoryPart> {
     let has = Has::of(shown);
     let Some(title) = has.title() else { return Vec::new() };
@@ -106,7 +106,7 @@ pub fn table(shown: &Results<'_>) -> Vec<StoryPart> {
     for Cells { name, arms } in rows(shown, has) {
         let cells = arms.iter().enumerate().flat_map(|(arm, [clock, against, watts])| {
             let clock = Line::new().plain(clock);
-            // The difference stands in the clock's column, which is as wide as the name above it anyway.
+            // The difference fits into the clock's column, because the name above is as wide.
             let clock = if arm > 0 && !clock.is_empty() { clock.faint(format!("{against:>9}")) } else { clock };
             [clock, Line::new().plain(watts)]
         });

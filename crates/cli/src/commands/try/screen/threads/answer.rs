@@ -1,4 +1,4 @@
-//! The answers in words: which number of threads, whether pinned; and how to apply them.
+//! The answers in words: the number of threads, pinned or not, and the commands that apply them.
 
 use corewise_model::experiment::{ArmState, ArmVerdict, Cell, Doubt, Effect, Standing, Verdict};
 use corewise_model::trial::ThreadsReport;
@@ -13,7 +13,7 @@ use crate::draw::suggestion::{self, in_shell, words_in_shell};
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
-/// The answers, the one to "how many" first.
+/// Returns the answers, the number of threads first.
 pub fn in_words(shown: Shown<'_>, report: &ThreadsReport) -> Line {
     let doubts = &report.standing.checks.doubts;
     if !doubts.is_empty() {
@@ -58,22 +58,22 @@ fn of_counts(shown: Shown<'_>, report: &ThreadsReport, standing: &Standing) -> L
     }
 }
 
-/// The number of threads of an arm.
+/// Returns the number of threads of an arm.
 pub fn of_arm(shown: Shown<'_>, arm: usize) -> u32 {
     shown.experiment.arms.get(arm).and_then(|arm| arm.threads).unwrap_or_default()
 }
 
-/// "1 thread is", "2 threads are".
+/// Chooses the verb, as in "1 thread is" and "2 threads are".
 fn verb(numbers: &[u32], one: &'static str, several: &'static str) -> &'static str {
     if numbers == [1] { one } else { several }
 }
 
-/// " (one per cpu)" of the reference.
+/// Returns " (one per cpu)" if that is the reference.
 fn share(report: &ThreadsReport) -> &'static str {
     if report.standing.reference == report.standing.cpus { " (one per cpu)" } else { "" }
 }
 
-/// Whether nothing is left to the operating system.
+/// Returns true if every cell is pinned.
 pub fn is_pinned(report: &ThreadsReport) -> bool {
     report.standing.cells.iter().all(|cell| cell.cell.pinned)
 }
@@ -149,7 +149,7 @@ fn nothing(shown: Shown<'_>, report: &ThreadsReport, why: &[Doubt]) -> Line {
     Line::new().with(Tone::Warn, "Nothing can be recommended.").plain(glued(&sentence))
 }
 
-/// The cell to run it with: the best number of threads, pinned where that is proven better at this number.
+/// Returns the recommended cell: the best number of threads, pinned if that is proven better at this number.
 pub fn chosen(shown: Shown<'_>, report: &ThreadsReport) -> Option<Cell> {
     let standing = &report.standing;
     let count = match standing.counts.as_ref().map(|counts| &counts.standing.verdict) {
@@ -163,7 +163,7 @@ pub fn chosen(shown: Shown<'_>, report: &ThreadsReport) -> Option<Cell> {
     Some(Cell { threads: count, pinned: is_better || is_pinned(report) })
 }
 
-/// The commands that apply the answer; and what goes on with the experiment, where something is not decided.
+/// Returns the commands that apply the answer, and that continue the experiment if a question is undecided.
 pub fn apply(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
     let is_open = |standing: &Standing| matches!(standing.verdict, Verdict::Undecided { .. });
     let counts = report.standing.counts.iter().map(|counts| &counts.standing);
@@ -177,17 +177,17 @@ pub fn apply(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
     lines
 }
 
-/// "OMP_NUM_THREADS=8 corewise run --on 0-7 -- ./app".
+/// Returns the command of a cell, such as "OMP_NUM_THREADS=8 corewise run --on 0-7 -- ./app".
 fn command(shown: Shown<'_>, cell: Cell) -> Option<String> {
     let workload = &shown.experiment.workload;
     let is = |arm: &&corewise_model::trial::Arm| arm.threads == Some(cell.threads) && arm.cpus.is_some() == cell.pinned;
     let arm = shown.experiment.arms.iter().find(is)?;
-    // Who is left to the operating system was tried without the variables that name cpus.
+    // Under the OS default it was tried without the variables that name cpus.
     let told = workload.environment_of(arm);
     let told: String =
         told.iter().filter_map(|(name, value)| Some(format!("{name}={} ", in_shell(value.as_ref()?)))).collect();
     let run =
         arm.cpus.as_ref().map_or_else(String::new, |cpus| suggestion::run_line(&cpus.to_string(), None, None, ""));
-    // Whole: the number that is the answer stands somewhere in it.
+    // Not cut off: the recommended number is somewhere in it.
     Some(format!("{told}{run}{}", words_in_shell(workload.command_of(arm))))
 }

@@ -1,4 +1,4 @@
-//! The chart for a terminal: a bar for each number of threads and each way to place them, the longer, the better.
+//! The chart for a terminal: a bar for each number of threads, pinned and not; longer is better.
 
 use corewise_model::trial::ThreadsReport;
 
@@ -11,20 +11,20 @@ use crate::draw::story::StoryPart;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::{unbroken, wrap};
 
-/// Bars in less room than this tell nothing.
+/// Minimum width at which the chart is drawn.
 const NARROWEST: usize = 40;
 /// Spaces between labels.
 const GAP: usize = 2;
-/// Cells of a bar in eighths, the emptiest first; the two ways differ without colour too.
+/// Cells of a bar in eighths, the emptiest first. Pinned bars differ without colour too.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 const FULL: char = '█';
 const PINNED: char = '▒';
 const LAW: char = '◆';
 const IDEAL: char = '│';
-/// The ideal is beyond the chart's edge.
+/// Marks an ideal beyond the edge of the chart.
 const BEYOND: char = '›';
 
-/// The chart with its title and legend; nothing for one number of threads, and if there is no room.
+/// Returns the chart with its title and legend; `None` for a single number of threads, empty if the width is too small.
 pub fn chart(shown: Shown<'_>, report: &ThreadsReport) -> Option<StoryPart> {
     let scaling = Scaling::of(shown, report)?;
     let title = title(shown, &scaling);
@@ -55,7 +55,7 @@ fn title(shown: Shown<'_>, scaling: &Scaling) -> Line {
     Line::new().strong(what).plain("  ").faint(format!("{}; longer is better", scaling.against()))
 }
 
-/// What stands before the bars: number of threads, way to place them, speed-up.
+/// The widths of the labels before the bars: number of threads, pinned or not, speed-up.
 struct Labels {
     threads: usize,
     way: usize,
@@ -137,7 +137,7 @@ impl Bars<'_> {
         let eighths = (length * 8.0).round() as usize;
         let cell = |place: usize| match eighths.saturating_sub(8 * place) {
             0 => ' ',
-            // Shades have no eighths; what is there is seen.
+            // Shades have no eighths; a short bar stays visible.
             some if point.cell.pinned && (some >= 4 || place == 0) => PINNED,
             _ if point.cell.pinned => ' ',
             some => EIGHTHS.get(some).copied().unwrap_or(FULL),
@@ -145,12 +145,12 @@ impl Bars<'_> {
         (0..self.cells).map(|place| (Tone::Plain, cell(place))).collect()
     }
 
-    /// How many cells a bar of this speed-up takes.
+    /// Returns the length in cells of a bar with this speed-up.
     fn length(&self, ratio: f64) -> f64 {
         ratio / self.highest * self.cells as f64
     }
 
-    /// The cell of a mark: the last one of a bar that is as long.
+    /// Returns the cell of a mark: the last one of a bar of this length.
     fn mark(&self, ratio: f64) -> usize {
         ((self.length(ratio) - 1e-9).ceil() as usize).clamp(1, self.cells) - 1
     }

@@ -1,4 +1,4 @@
-//! How a program scales: the law in two lines, how busy one thread is, and what the table shows beyond its questions.
+//! The scaling of a program: the law in two lines, the load of one thread, and remarks on untested pairs.
 
 use corewise_model::experiment::{Block, CellStanding, Fit, Interval, Law, OpenInterval, Verdict};
 use corewise_model::stats::order::median;
@@ -14,19 +14,19 @@ use crate::draw::printable::named;
 use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::glued;
 
-/// A thread that computes for less of its time than this waits for something.
+/// Share of its time below which a computing thread counts as waiting.
 const BUSY: f64 = 0.95;
-/// Fewer blocks say nothing of two cells.
+/// Minimum number of common blocks for a comparison of two cells.
 const FEWEST_BLOCKS: usize = 4;
-/// One that computes for less than this has little use for a cpu.
+/// Share of its time below which a thread hardly needs a cpu.
 const WAITING: f64 = 0.1;
-/// From here on there is more than one thread.
+/// Load above which a program has several threads.
 const MORE_THAN_ONE: f64 = 1.05;
 
-/// The lines.
+/// Returns the lines.
 pub fn lines(shown: Shown<'_>, report: &ThreadsReport) -> Vec<Line> {
     let mut sentences = match &report.law {
-        // One number of threads is no question of scaling.
+        // A single number of threads has no scaling.
         _ if report.standing.counts.is_none() => Vec::new(),
         Fit::Fitted(law) => fitted(shown, report, law),
         Fit::TooFewCounts { counts } => vec![format!(
@@ -75,14 +75,14 @@ fn fitted(shown: Shown<'_>, report: &ThreadsReport, law: &Law) -> Vec<String> {
     vec![first]
 }
 
-/// "3.1 % [2.4, 4.0]".
+/// Formats a share as "3.1 % [2.4, 4.0]".
 fn share(interval: &Interval) -> String {
     let [estimate, low, high] =
         [interval.estimate, interval.low, interval.high].map(|share| significant(100.0 * share));
     format!("{estimate} % [{low}, {high}]")
 }
 
-/// Where the most is done; `most` is the largest number of threads that was fitted.
+/// Describes the number of threads with the highest throughput; `most` is the largest number that was fitted.
 fn peak(law: &Law, most: u32) -> String {
     let no_peak = format!("no peak up to {}", threads(most));
     let speed_up = multiple(&law.peak_speed_up);
@@ -99,7 +99,7 @@ fn peak(law: &Law, most: u32) -> String {
     }
 }
 
-/// "9.6x [8.8, 10.9]".
+/// Formats a multiple as "9.6x [8.8, 10.9]".
 fn multiple(interval: &OpenInterval) -> String {
     ends(interval, "x", 1)
 }
@@ -109,7 +109,7 @@ fn ends(interval: &OpenInterval, unit: &str, decimals: usize) -> String {
     format!("{}{unit} [{}, {}]", text(interval.estimate), text(interval.low), text(interval.high))
 }
 
-/// Whether more threads than cpus can gain. What was measured comes first.
+/// Describes whether more threads than cpus can gain, the measurement first.
 fn busy(shown: Shown<'_>, report: &ThreadsReport, occupancy: &Occupancy) -> String {
     let cpus = report.standing.cpus;
     let of = |share: f64| percent((share * 100.0).round() / 100.0);
@@ -149,18 +149,18 @@ fn busy(shown: Shown<'_>, report: &ThreadsReport, occupancy: &Occupancy) -> Stri
     format!("{measured}One thread keeps its cpu busy ({}; {range}): {gain}.", of(occupancy.median))
 }
 
-/// The proven best number of threads, where it is above that of cpus.
+/// Returns the proven best number of threads, if it is above the number of cpus.
 fn best_beyond_cpus(shown: Shown<'_>, report: &ThreadsReport) -> Option<u32> {
     let Verdict::Wins { arm } = report.standing.counts.as_ref()?.standing.verdict else { return None };
     Some(of_arm(shown, arm)).filter(|threads| *threads > report.standing.cpus)
 }
 
-/// The cell that was better than what is recommended by the margin, in the blocks that had both: what two questions cannot
-/// find, such as another number of threads, pinned.
+/// Names a cell that was better than the recommended one by the margin, in their common blocks. The questions do not
+/// test such pairs, for example another number of threads, pinned.
 fn faster_elsewhere(shown: Shown<'_>, report: &ThreadsReport) -> Option<Line> {
     let wanted = report.standing.cell(chosen(shown, report)?)?;
     let margin = shown.experiment.policy.margin_ln();
-    // Arm 0 is compared with all of its column, and each number with itself.
+    // Arm 0 is compared with its whole column, and each number with itself.
     let is_asked = |cell: &CellStanding| {
         cell.cell.threads == wanted.cell.threads || (wanted.arm == 0 && cell.cell.pinned == wanted.cell.pinned)
     };
@@ -176,7 +176,7 @@ fn faster_elsewhere(shown: Shown<'_>, report: &ThreadsReport) -> Option<Line> {
     Some(Line::new().with(Tone::Warn, "Note: ").plain(glued(&text)))
 }
 
-/// By how much an arm is better than another: the median over the blocks in which both gave a value.
+/// Returns the lead of an arm over another: the median over the blocks with a value of both.
 fn lead(shown: Shown<'_>, arm: usize, other: usize) -> Option<f64> {
     let blocks = blocks(shown.trials, &shown.experiment.workload.metric);
     let of = |block: &Block, arm: usize| {

@@ -1,4 +1,4 @@
-//! Whether pinning matters, at each number of threads, in sentences.
+//! The effect of pinning at each number of threads, in sentences.
 
 use corewise_model::experiment::{ArmVerdict, Doubt, PinnedStanding, Verdict};
 use corewise_model::trial::ThreadsReport;
@@ -8,7 +8,7 @@ use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::gain::{interval, percent, size};
 use crate::draw::printable::named;
 
-/// What came of the race at one number of threads.
+/// The result of pinning at one number of threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Came {
     Better,
@@ -17,7 +17,7 @@ enum Came {
     Worse,
     Open,
     Failed,
-    /// Left to the operating system it failed.
+    /// The OS default failed.
     Alone,
     Unsound,
 }
@@ -37,12 +37,12 @@ fn came(pinned: &PinnedStanding) -> Came {
     }
 }
 
-/// Whether pinning is proven better there.
+/// Returns true if pinning is proven better there.
 pub fn is_better(pinned: &PinnedStanding) -> bool {
     came(pinned) == Came::Better
 }
 
-/// Sentences on whether pinning matters; what is better first.
+/// Returns sentences on the effect of pinning, improvements first.
 pub fn sentences(shown: Shown<'_>, report: &ThreadsReport) -> Vec<String> {
     let all = &report.standing.pinned;
     let at = |wanted: Came| -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! What the charts of an experiment with numbers of threads show: speed-ups on one scale, the ideal, and the law.
+//! The data of the charts of an experiment with numbers of threads: speed-ups on one scale, the ideal, and the law.
 
 use corewise_model::experiment::{Cell, CellStanding, Fit, Law, MOST_FAILURES};
 use corewise_model::stats::order::{median, quantile};
@@ -8,37 +8,37 @@ use super::answer::is_pinned;
 use super::threads;
 use crate::commands::r#try::screen::Shown;
 
-/// A scale reaches no further than this multiple of the best that was measured, however far away the ideal is.
+/// Maximum end of the scale, as a multiple of the best measurement, even if the ideal lies beyond.
 const FARTHEST: f64 = 1.5;
 
 /// Speed-ups of all cells, each a ratio of throughputs: more is better for every metric.
 pub struct Scaling {
-    /// What they are against: the fewest threads that gave a number in the column in which numbers are compared.
+    /// The cell with speed-up 1: the fewest threads with a value, in the column in which numbers are compared.
     pub base: Cell,
-    /// The median of the base as it is judged, the logarithm of a cost.
+    /// The median of the base as judged, the logarithm of a cost.
     pub base_x: f64,
-    /// The cells: the fewest threads first, left to the operating system before pinned.
+    /// The cells: the fewest threads first, the OS default before pinned.
     pub points: Vec<Point>,
-    /// The fitted law, and what it is multiplied by to be on this scale; absent where none is fitted.
+    /// The fitted law, and its factor to this scale; `None` without a fit.
     law: Option<(Law, f64)>,
     cpus: u32,
 }
 
-/// What was measured of a cell.
+/// The measurements of a cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Which cell.
+    /// The cell.
     pub cell: Cell,
-    /// Its speed-up; absent where it failed or has no number yet.
+    /// Its speed-up; `None` if it failed or has no value yet.
     pub speed_up: Option<f64>,
-    /// The middle half of its runs, around its speed-up; absent for fewer than two.
+    /// The interquartile range of its runs, around its speed-up; `None` for fewer than two runs.
     pub spread: Option<(f64, f64)>,
-    /// Whether it failed so often that it was given up, or gave no number.
+    /// True if it was given up after failures, or failed without any value.
     pub has_failed: bool,
 }
 
 impl Scaling {
-    /// What there is to draw; absent for one number of threads, and where none gave a number.
+    /// Collects the data; `None` for a single number of threads, or without any value.
     pub fn of(shown: Shown<'_>, report: &ThreadsReport) -> Option<Self> {
         report.standing.counts.as_ref()?;
         let is_pinned = is_pinned(report);
@@ -55,55 +55,55 @@ impl Scaling {
         Some(Self { base: base.cell, base_x, points, law, cpus: report.standing.cpus })
     }
 
-    /// The speed-up if each thread did as much as one of the base; more threads than cpus cannot do more.
+    /// Returns the speed-up if each thread did as much as one of the base, with at most one thread for each cpu.
     pub fn ideal(&self, threads: f64) -> f64 {
         let base = f64::from(self.base.threads);
         (threads.min(f64::from(self.cpus)) / base).max(1.0)
     }
 
-    /// The speed-up that the law has; absent beyond the number of cpus, which it does not describe.
+    /// Returns the speed-up by the law; `None` beyond the number of cpus, which the law does not describe.
     pub fn law(&self, threads: f64) -> Option<f64> {
         let (law, lift) = self.law.as_ref()?;
         (threads <= f64::from(self.cpus)).then(|| lift * law.speed_up(threads))
     }
 
-    /// The numbers of threads between which the law is drawn.
+    /// Returns the fewest and the most threads to which the law is fitted.
     pub fn law_range(&self) -> Option<(u32, u32)> {
         let (law, _) = self.law.as_ref()?;
         Some((*law.counts.first()?, *law.counts.last()?))
     }
 
-    /// Whether a cell is of the column that the law is fitted to.
+    /// Returns true if the law is fitted to the column of a cell, and covers its number of threads.
     pub fn is_of_law(&self, cell: Cell) -> bool {
         let is_within = |(fewest, most): (u32, u32)| (fewest..=most).contains(&cell.threads);
         cell.pinned == self.base.pinned && self.law_range().is_some_and(is_within)
     }
 
-    /// The number of cpus that the operating system may choose from.
+    /// Returns the number of cpus available under the OS default.
     pub fn cpus(&self) -> u32 {
         self.cpus
     }
 
-    /// The numbers of threads, in ascending order.
+    /// Returns the numbers of threads in ascending order.
     pub fn counts(&self) -> Vec<u32> {
         let mut counts: Vec<u32> = self.points.iter().map(|point| point.cell.threads).collect();
         counts.dedup();
         counts
     }
 
-    /// Whether a column has cells.
+    /// Returns true if a column has cells.
     pub fn has(&self, pinned: bool) -> bool {
         self.points.iter().any(|point| point.cell.pinned == pinned)
     }
 
-    /// Where a scale has to end to show all that was measured, and the ideal if that is not far away.
+    /// Returns the end of a scale that shows all measurements, and the ideal unless it is far away.
     pub fn highest(&self) -> f64 {
         let best = self.points.iter().filter_map(|point| point.speed_up).fold(1.0, f64::max);
         let most = self.counts().last().copied().unwrap_or(1);
         best.max(self.ideal(f64::from(most)).min(FARTHEST * best))
     }
 
-    /// "against 1 thread, left to the operating system".
+    /// Describes the base, such as "against 1 thread, OS default".
     pub fn against(&self) -> String {
         let place = if self.base.pinned { "pinned" } else { "OS default" };
         format!("against {}, {place}", threads(self.base.threads))
@@ -114,7 +114,7 @@ fn failed(cell: &CellStanding) -> bool {
     cell.failures >= MOST_FAILURES || (cell.median.is_none() && cell.failures > 0)
 }
 
-/// What the law is multiplied by. It is fitted to ratios alone, so it goes through the middle of what was measured.
+/// Returns the factor of the law. The law is fitted to ratios alone, so the factor centres it on the measurements.
 fn lift(law: &Law, points: &[Point], is_pinned: bool) -> Option<f64> {
     let is_fitted = |point: &&Point| point.cell.pinned == is_pinned && law.counts.contains(&point.cell.threads);
     let above = |point: &Point| Some((point.speed_up? / law.speed_up(f64::from(point.cell.threads))).ln());
@@ -136,8 +136,8 @@ fn point(shown: Shown<'_>, report: &ThreadsReport, base: &CellStanding, base_x: 
     Point { cell: cell.cell, speed_up, spread, has_failed }
 }
 
-/// The logarithm of a cell's speed-up. As the table has it: the speed-up of its number, and pinned what that is against the
-/// operating system at the same number. Where the table has none, from the medians.
+/// Returns the logarithm of a cell's speed-up, consistent with the table. It is the speed-up of its number of threads, and for a pinned
+/// cell also the effect of pinning at that number. Cells missing in the table use the medians.
 fn estimate(report: &ThreadsReport, base: &CellStanding, base_x: f64, cell: &CellStanding) -> Option<f64> {
     let of_column = |cell: &CellStanding| {
         let fewest = report.standing.cells.iter().filter(|other| other.cell.pinned == cell.cell.pinned);

@@ -1,4 +1,4 @@
-//! How a program scales, as an SVG picture that needs nothing else: speed-ups against the number of threads.
+//! The scaling of a program as a self-contained SVG picture: speed-ups against the number of threads.
 
 mod axes;
 mod legend;
@@ -18,23 +18,23 @@ use crate::draw::suggestion::words_in_shell;
 use crate::draw::svg::{Block, EDGE, SIZE, SOURCE, SUBTITLE, TITLE, document, escaped};
 use axes::Axes;
 
-/// The plot in pixels.
+/// Size of the plot in pixels.
 const WIDTH: usize = 680;
 const HEIGHT: usize = 400;
-/// Colours that nearly everybody tells apart (Okabe and Ito, "Color Universal Design", 2008), and those of what was not measured.
+/// Colours safe for colour-blind readers (Okabe and Ito, "Color Universal Design", 2008), and the greys of the ideal and the law.
 const FREE: &str = "#0072b2";
 const PINNED: &str = "#d55e00";
 const IDEAL: &str = "#9a9a9a";
 const LAW: &str = "#1a1a1a";
-/// How the lines of what was not measured are dashed.
+/// Dashes of the ideal and the law.
 const IDEAL_DASHES: &str = "8 5";
 const LAW_DASHES: &str = "2 4";
-/// So many characters of a command are a title, on two lines or three.
+/// Maximum number of characters of a command in the title, on two or three lines.
 const LONGEST_TITLE: usize = 160;
-/// Straight pieces of a curve.
+/// Number of straight pieces of a curve.
 const PIECES: u32 = 96;
 
-/// The picture; absent for one number of threads, and where none gave a number.
+/// Returns the picture; `None` for a single number of threads, or without any value.
 pub fn svg(shown: Shown<'_>, report: &ThreadsReport) -> Option<String> {
     let scaling = Scaling::of(shown, report)?;
     let plot = Plot { shown, axes: Axes::of(&scaling), scaling };
@@ -59,7 +59,7 @@ pub fn svg(shown: Shown<'_>, report: &ThreadsReport) -> Option<String> {
     Some(document(inner + 2 * EDGE, source.bottom() + EDGE, &name, &body))
 }
 
-/// A command as it is typed, of which a title has the beginning.
+/// Formats a command for a shell, cut off after the length of a title.
 fn command(words: &[String]) -> String {
     let text = words_in_shell(words);
     match text.char_indices().nth(LONGEST_TITLE) {
@@ -68,7 +68,6 @@ fn command(words: &[String]) -> String {
     }
 }
 
-/// The machine, and how much was tried.
 fn about(shown: Shown<'_>, report: &ThreadsReport) -> String {
     let standing = &report.standing;
     format!(
@@ -89,12 +88,11 @@ fn colour(pinned: bool) -> &'static str {
     if pinned { PINNED } else { FREE }
 }
 
-/// What a way to place threads is called.
 fn way(pinned: bool) -> &'static str {
     if pinned { "pinned" } else { "OS default" }
 }
 
-/// The mark of a point: a disc, or an open square around where it would be, so that both are seen where they are equal.
+/// Draws the mark of a point: a disc, or for pinned an open square around it, so that both are visible at equal values.
 fn mark(pinned: bool, x: f64, y: f64) -> String {
     let colour = colour(pinned);
     match pinned {
@@ -108,13 +106,12 @@ fn mark(pinned: bool, x: f64, y: f64) -> String {
     }
 }
 
-/// What stands where a number of threads failed.
 fn cross(pinned: bool, x: f64, y: f64) -> String {
     let (left, top, colour) = (x - 4.0, y - 4.0, colour(pinned));
     format!("<path d=\"M{left:.1} {top:.1}l8 8m0 -8l-8 8\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>")
 }
 
-/// A stroke from the least to the greatest, with ends as wide as its column's.
+/// Draws a stroke from the least to the greatest value, with ends as wide as its column's.
 fn whisker(pinned: bool, x: f64, low: f64, high: f64) -> String {
     let (half, colour) = (if pinned { 7.0 } else { 5.0 }, colour(pinned));
     let (left, width) = (x - half, 2.0 * half);
@@ -130,7 +127,7 @@ fn dashed(points: &str, colour: &str, dashes: &str) -> String {
     )
 }
 
-/// What is drawn, and where.
+/// The content of the picture and its scales.
 struct Plot<'a> {
     shown: Shown<'a>,
     scaling: Scaling,
@@ -138,7 +135,7 @@ struct Plot<'a> {
 }
 
 impl Plot<'_> {
-    /// The ideal, the law, and lines through what was measured.
+    /// Draws the ideal, the law, and lines through the measurements.
     fn lines(&self) -> String {
         let counts = self.scaling.counts();
         let base = f64::from(self.scaling.base.threads);
@@ -163,7 +160,7 @@ impl Plot<'_> {
         text
     }
 
-    /// A curve between two numbers of threads, as far as it is within the plot; the number of cpus is one of its corners.
+    /// Draws a curve between two numbers of threads within the plot, with a corner at the number of cpus.
     fn curve(&self, (first, last): (f64, f64), of: impl Fn(f64) -> Option<f64>) -> String {
         let (from, to) = (self.axes.x.place(first), self.axes.x.place(last));
         let even = (0..=PIECES).map(|piece| from + (to - from) * f64::from(piece) / f64::from(PIECES));
@@ -176,7 +173,7 @@ impl Plot<'_> {
         points.collect::<Vec<_>>().join(" ")
     }
 
-    /// Marks with their whiskers; what is pointed at tells its numbers.
+    /// Draws marks with their whiskers; a tooltip shows the values.
     fn points(&self) -> String {
         let mut text = String::new();
         for point in self.scaling.points.iter().rev() {
@@ -202,7 +199,7 @@ impl Plot<'_> {
         whisker + &mark(point.cell.pinned, x, y)
     }
 
-    /// "8 threads, pinned: 6.85x, 1.5 s; the middle half of its runs 6.80x to 6.91x".
+    /// Describes a point, such as "8 threads, pinned: 6.85x, 1.5 s; interquartile range of its runs 6.80x to 6.91x".
     fn words(&self, point: &Point) -> String {
         let name = format!("{}, {}", threads(point.cell.threads), way(point.cell.pinned));
         let Some(ratio) = point.speed_up else { return format!("{name}: failed") };
@@ -212,7 +209,7 @@ impl Plot<'_> {
         format!("{name}: {}, {}{spread}", times(ratio), self.value(ratio))
     }
 
-    /// The metric's value at a speed-up.
+    /// Formats the metric's value at a speed-up.
     fn value(&self, ratio: f64) -> String {
         value(self.shown, self.scaling.base_x - ratio.ln())
     }

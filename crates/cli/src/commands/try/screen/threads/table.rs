@@ -1,4 +1,4 @@
-//! The table: a row a number of threads, a column for each way to place them.
+//! The table: a row for each number of threads, a column for the OS default and for pinned.
 
 use corewise_model::experiment::{ArmStanding, Cell, CellStanding, ThreadsStanding, Verdict};
 use corewise_model::trial::Experiment;
@@ -10,8 +10,10 @@ use crate::draw::grid::{Column, Grid};
 use crate::draw::number::{ABSENT, decimal};
 use crate::draw::text::{Line, Tone};
 
-/// The table, the fewest threads first. "Speed-up" is against the fewest threads of the column, "against N" against the
-/// reference, "against OS" pinned against not at the same number of threads.
+/// Returns the table, the fewest threads first.
+///
+/// "Speed-up" is relative to the fewest threads of the column, and "against N" to the reference. "against OS"
+/// compares pinned to the OS default at the same number of threads.
 pub fn table(shown: Shown<'_>, standing: &ThreadsStanding) -> Grid {
     let [first, other] = names(standing);
     let mut grid = Grid::new(vec![
@@ -33,7 +35,6 @@ pub fn table(shown: Shown<'_>, standing: &ThreadsStanding) -> Grid {
     grid
 }
 
-/// The titles of the columns.
 fn names(standing: &ThreadsStanding) -> [&'static str; 2] {
     if standing.cells.iter().all(|cell| cell.cell.pinned) { ["pinned", ""] } else { ["OS", "pinned"] }
 }
@@ -45,16 +46,15 @@ fn counts(standing: &ThreadsStanding) -> Vec<u32> {
     counts
 }
 
-/// What is known of a number of threads.
 struct Row<'a> {
     threads: u32,
-    /// Of the column in which numbers are compared.
+    /// The cell in the column in which numbers are compared.
     first: Option<&'a CellStanding>,
-    /// Pinned, where that is compared with the other.
+    /// The pinned cell, if the other column is the OS default.
     second: Option<&'a CellStanding>,
-    /// Against the reference.
+    /// The standing against the reference.
     against: Option<&'a ArmStanding>,
-    /// Pinned against not.
+    /// The standing of pinned against the OS default.
     pinned: Option<&'a ArmStanding>,
     is_best: bool,
 }
@@ -104,12 +104,12 @@ fn speed_up(cell: Option<&CellStanding>) -> String {
     cell.and_then(|cell| cell.speed_up).map(f64::exp).map_or_else(String::new, times)
 }
 
-/// A speed-up: "2.91x", "12.4x".
+/// Formats a speed-up as "2.91x" or "12.4x".
 pub fn times(ratio: f64) -> String {
     format!("{}x", decimal(ratio, if ratio < 9.995 { 2 } else { 1 }))
 }
 
-/// An effect, its arrow, its interval.
+/// Returns an effect, its arrow and its interval.
 fn compared(experiment: &Experiment, arm: Option<&ArmStanding>) -> [Line; 3] {
     let Some(arm) = arm else { return [Line::new(), Line::new(), Line::new()] };
     let text = |text: String| Line::new().plain(text);

@@ -7,16 +7,16 @@ use crate::draw::number::{count, decimal};
 use crate::draw::printable::{named, width};
 use crate::draw::svg::{FAINT, SIZE, TEXT, escaped};
 
-/// From this ratio of the most threads to the fewest on, each doubling takes as much room as the one before.
+/// Ratio of the most to the fewest threads from which the axis of threads is logarithmic.
 const WIDE: f64 = 33.0;
-/// With both axes logarithmic the ideal is a straight line; below this highest speed-up there is nothing to gain from it.
+/// Highest speed-up from which the other axis is then logarithmic too, which makes the ideal a straight line.
 const HIGH: f64 = 4.0;
-/// How wide a character is taken to be, and what is between an axis and its labels, in pixels.
+/// Assumed width of a character, and distance between an axis and its labels, in pixels.
 const CHARACTER: usize = 7;
 const AWAY: usize = 8;
-/// About so many lines across.
+/// Approximate number of horizontal lines.
 const LINES: f64 = 6.0;
-/// More lines, and more decimals at them, are those of a scale without any height.
+/// Limits of lines and decimals, in case the scale has no height.
 const MOST_LINES: u32 = 40;
 const MOST_DECIMALS: f64 = 6.0;
 const LINE: &str = "#e6e6e6";
@@ -27,25 +27,25 @@ pub struct Axes {
     pub y: Scale,
 }
 
-/// From values to pixels.
+/// Converts between values and pixels.
 #[derive(Clone, Copy)]
 pub struct Scale {
     low: f64,
     high: f64,
     is_log: bool,
-    /// The pixel of the lowest value, and that of the highest.
+    /// The pixels of the lowest and of the highest value.
     ends: [f64; 2],
 }
 
 impl Scale {
-    /// The pixel of a value.
+    /// Returns the pixel of a value.
     pub fn place(&self, value: f64) -> f64 {
         let [from, to] = self.ends;
         from + (to - from) * (self.turned(value) - self.turned(self.low))
             / (self.turned(self.high) - self.turned(self.low))
     }
 
-    /// The value of a pixel.
+    /// Returns the value of a pixel.
     pub fn value(&self, place: f64) -> f64 {
         let [from, to] = self.ends;
         let (low, high) = (self.turned(self.low), self.turned(self.high));
@@ -53,7 +53,7 @@ impl Scale {
         if self.is_log { turned.exp() } else { turned }
     }
 
-    /// Whether a value is on it.
+    /// Returns true if a value is on the scale.
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -62,7 +62,7 @@ impl Scale {
         if self.is_log { value.ln() } else { value }
     }
 
-    /// Round speed-ups and their labels: even steps, or doublings.
+    /// Returns round speed-ups and their labels: even steps, or doublings.
     fn marks(&self) -> Vec<(f64, String)> {
         if self.is_log {
             let doublings = (-20..=20).map(|power| 2_f64.powi(power));
@@ -75,7 +75,7 @@ impl Scale {
     }
 }
 
-/// The least of 1, 2, 5, 10, … that is no smaller.
+/// Returns the smallest of 1, 2, 5, 10, … that is not below `least`.
 fn round_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= least).unwrap_or(10.0 * power)
@@ -105,29 +105,29 @@ impl Axes {
 }
 
 impl Plot<'_> {
-    /// The room left of the plot, in pixels.
+    /// Returns the room left of the plot, in pixels.
     pub fn left(&self) -> usize {
         longest(self.axes.y.marks().iter().map(|(_, words)| words.as_str())) * CHARACTER + 2 * AWAY + SIZE
     }
 
-    /// The room right of the plot.
+    /// Returns the room right of the plot.
     pub fn right(&self) -> usize {
         let values: Vec<String> = self.axes.y.marks().iter().map(|(ratio, _)| self.value_at(*ratio)).collect();
         longest(values.iter().map(String::as_str)) * CHARACTER + 2 * AWAY + SIZE
     }
 
-    /// The room below the plot.
+    /// Returns the room below the plot.
     pub fn below(&self) -> usize {
         2 * AWAY + 3 * SIZE
     }
 
-    /// At no speed at all there is no time.
+    /// Formats the metric's value at a speed-up; empty for a time at speed-up 0.
     fn value_at(&self, ratio: f64) -> String {
         let is_rate = self.shown.experiment.workload.metric.higher_is_better;
         if ratio > 0.0 || is_rate { self.value(ratio) } else { String::new() }
     }
 
-    /// Everything but the lines and points.
+    /// Draws everything but the lines and points.
     pub fn axes(&self) -> String {
         format!("{}{}{}{}", self.across(), self.beside(), self.numbers(), self.most_cpus())
     }
@@ -143,7 +143,6 @@ impl Plot<'_> {
         )
     }
 
-    /// Labels on the left and on the right, and what they are.
     fn beside(&self) -> String {
         let right = WIDTH + AWAY;
         let mut text = format!("<g fill=\"{TEXT}\">\n");
@@ -166,7 +165,7 @@ impl Plot<'_> {
         text
     }
 
-    /// The numbers of threads that were tried, as many as have room; the most and the fewest first.
+    /// Draws the tried numbers of threads, as many as fit; the most and the fewest have priority.
     fn numbers(&self) -> String {
         let counts = self.scaling.counts();
         let (tick, line, title) = (HEIGHT, HEIGHT + AWAY + SIZE, HEIGHT + 2 * AWAY + 2 * SIZE);
@@ -197,7 +196,7 @@ impl Plot<'_> {
         chosen
     }
 
-    /// Where there is a thread for each cpu, if more were tried.
+    /// Marks the number of cpus, if more threads were tried.
     fn most_cpus(&self) -> String {
         let cpus = self.scaling.cpus();
         let is_inside = self.scaling.counts().last().is_some_and(|most| *most > cpus);

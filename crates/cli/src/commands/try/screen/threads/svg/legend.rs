@@ -1,19 +1,18 @@
-//! The legend: what each mark and line is, in as many rows as it takes.
+//! The legend: each mark and line with its meaning, in as many rows as necessary.
 
 use std::fmt::Write as _;
 
 use super::{IDEAL, IDEAL_DASHES, LAW, LAW_DASHES, Scaling, colour, cross, dashed, mark, way, whisker};
 use crate::draw::svg::{SIZE, escaped};
 
-/// A sample of a mark or line, what is between it and its words, and between one and the next, in pixels.
+/// Width of a sample, its distance to the label, and the distance between entries, in pixels.
 const SAMPLE: usize = 30;
 const GAP: usize = 6;
 const APART: usize = 14;
-/// How wide a character is taken to be.
 const CHARACTER: usize = 6;
 const ROW: usize = 18;
 
-/// The legend, and its height in pixels.
+/// Returns the legend, and its height in pixels.
 pub fn legend(scaling: &Scaling, width: usize) -> (String, usize) {
     let (mut text, mut x, mut row) = (String::new(), 0, 0);
     for (sample, words) in entries(scaling) {
@@ -32,7 +31,6 @@ pub fn legend(scaling: &Scaling, width: usize) -> (String, usize) {
     (text, (row + 1) * ROW)
 }
 
-/// What there is in the picture.
 fn entries(scaling: &Scaling) -> Vec<(String, &'static str)> {
     let middle = SAMPLE as f64 / 2.0;
     let line = format!("0,0 {SAMPLE},0");

@@ -1,0 +1,91 @@
+//! The circumstances of experiments: the machine, earlier measurements of it, and reports before the first trial.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use corewise_machine::machine::MemoryCost;
+use corewise_machine::placement::MachineKnowledge;
+use corewise_machine::worth::WorthNow;
+use corewise_machine::{CpuSet, Machine};
+use corewise_model::links::LinkMap;
+use corewise_model::trial::SlotLength;
+use corewise_sys::change::Journal;
+
+use super::candidates::{CandidateNote, ExperimentKnowledge};
+use super::error::ExperimentError;
+
+/// The circumstances of experiments: the machine, earlier measurements of it, and the order to stop.
+#[derive(Clone)]
+pub struct ExperimentContext<'a> {
+    /// The machine that this process runs on.
+    pub machine: &'a Machine,
+    /// Earlier measurements of it; [`NoKnowledge`] without any.
+    pub knowledge: &'a dyn ExperimentKnowledge,
+    /// The folder for the journal of changes, which only running processes and services that stay need.
+    pub journals: Option<PathBuf>,
+    /// Whether clock rates are estimated if cycles cannot be counted.
+    pub estimates_clock: bool,
+    /// The time for the whole session, of which the search for a slot's length takes a share.
+    pub budget: Option<Duration>,
+    /// Ends everything when it becomes true.
+    pub stop: &'a AtomicBool,
+}
+
+impl ExperimentContext<'_> {
+    /// Opens the journal of changes to running processes.
+    ///
+    /// # Errors
+    /// [`ExperimentError::NoJournal`].
+    pub fn open_journal(&self) -> Result<Journal, ExperimentError> {
+        self.journals.clone().map(Journal::in_folder).ok_or(ExperimentError::NoJournal)
+    }
+}
+
+/// No earlier measurement of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct NoKnowledge;
+
+impl MachineKnowledge for NoKnowledge {
+    fn quiet_cpus(&self, _: &Machine) -> Option<CpuSet> {
+        None
+    }
+
+    fn worth_now(&self, _: &Machine) -> Option<WorthNow> {
+        None
+    }
+
+    fn groups(&self, _: &Machine) -> Option<Vec<CpuSet>> {
+        None
+    }
+
+    fn memory_costs(&self, _: &Machine) -> Option<Vec<MemoryCost>> {
+        None
+    }
+}
+
+impl ExperimentKnowledge for NoKnowledge {
+    fn busiest_cpu(&self, _: &Machine) -> Option<u32> {
+        None
+    }
+
+    fn link_map(&self, _: &Machine) -> Option<LinkMap> {
+        None
+    }
+}
+
+/// A report from the preparation of an experiment, before its first trial.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PreparationEvent {
+    /// A remark on the candidates.
+    Note(CandidateNote),
+    /// The length of slots is being searched; nothing is changed meanwhile.
+    SearchingSlot {
+        /// Time since the search began.
+        elapsed: Duration,
+        /// Its usual limit.
+        limit: Duration,
+    },
+    /// The length of slots was found.
+    FoundSlot(SlotLength),
+}
