@@ -23,7 +23,9 @@ pub mod watch;
 pub mod workload;
 pub mod worth;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
 use corewise_machine::{SuggestedCommand, suggested_command};
@@ -58,40 +60,40 @@ const COMMANDS: [(&str, &[Room]); 4] = [
     (
         "Survey: what this machine is like",
         &[
-            room::<SurveyArguments>(),
+            room::<SurveyArguments>().with_history(),
             room::<topology::TopologyArguments>(),
-            room::<tail::arguments::TailArguments>(),
-            room::<links::arguments::LinksArguments>(),
-            room::<memory::arguments::MemoryArguments>(),
-            room::<worth::WorthArguments>(),
-            room::<watch::arguments::WatchArguments>(),
-            room::<doctor::DoctorArguments>(),
+            room::<tail::arguments::TailArguments>().with_history(),
+            room::<links::arguments::LinksArguments>().with_history(),
+            room::<memory::arguments::MemoryArguments>().with_history(),
+            room::<worth::WorthArguments>().with_history(),
+            room::<watch::arguments::WatchArguments>().with_history(),
+            room::<doctor::DoctorArguments>().with_history().with_journals(),
         ],
     ),
     (
         "Try: which placement wins, or that none does",
         &[
-            room::<r#try::arguments::TryArguments>(),
-            room::<PlaceArguments>(),
+            room::<r#try::arguments::TryArguments>().with_history().with_journals(),
+            room::<PlaceArguments>().with_history(),
             #[cfg(feature = "workloads")]
             room::<workload::arguments::WorkloadArguments>(),
-            room::<article::arguments::ArticleArguments>(),
+            room::<article::arguments::ArticleArguments>().with_history(),
         ],
     ),
     (
         "Keep: run there, and give everything back",
         &[
-            room::<RunArguments>(),
-            room::<keep::arguments::KeepArguments>(),
-            room::<irq::arguments::IrqArguments>(),
-            room::<undo::UndoArguments>(),
+            room::<RunArguments>().with_history().with_journals(),
+            room::<keep::arguments::KeepArguments>().with_history().with_journals(),
+            room::<irq::arguments::IrqArguments>().with_journals(),
+            room::<undo::UndoArguments>().with_journals(),
         ],
     ),
     (
         "Records",
         &[
-            room::<history::arguments::HistoryArguments>(),
-            room::<report::arguments::ReportArguments>(),
+            room::<history::arguments::HistoryArguments>().with_history(),
+            room::<report::arguments::ReportArguments>().with_history(),
             room::<record::RecordArguments>(),
             room::<completions::CompletionsArguments>(),
             room::<schema::SchemaArguments>(),
@@ -139,10 +141,27 @@ struct Room {
     definition: fn() -> clap::Command,
     parse: fn(&ArgMatches) -> Result<ParsedTask, clap::Error>,
     documents: &'static [Document],
+    has_history: bool,
+    has_journals: bool,
 }
 
 const fn room<C: Run>() -> Room {
-    Room { definition: C::command, parse: parse_task::<C>, documents: C::DOCUMENTS }
+    let (has_history, has_journals) = (false, false);
+    Room { definition: C::command, parse: parse_task::<C>, documents: C::DOCUMENTS, has_history, has_journals }
+}
+
+impl Room {
+    /// Marks a command that uses the history: suggestions of it repeat `--store`.
+    const fn with_history(mut self) -> Self {
+        self.has_history = true;
+        self
+    }
+
+    /// Marks a command that uses the journals of changes: suggestions of it repeat `--journal`.
+    const fn with_journals(mut self) -> Self {
+        self.has_journals = true;
+        self
+    }
 }
 
 fn parse_task<C: Run>(matches: &ArgMatches) -> Result<ParsedTask, clap::Error> {
@@ -152,6 +171,27 @@ fn parse_task<C: Run>(matches: &ArgMatches) -> Result<ParsedTask, clap::Error> {
 
 fn rooms() -> impl Iterator<Item = &'static Room> {
     COMMANDS.iter().flat_map(|(_, rooms)| rooms.iter())
+}
+
+/// Returns what suggestions of each command repeat of what was typed: the options of `own`, the command that runs, and the places that a
+/// command uses.
+fn carried_options(
+    store: Option<&Path>,
+    journals: Option<&Path>,
+    own: Option<(String, Vec<String>)>,
+) -> CarriedOptions {
+    let mut by_command: BTreeMap<String, Vec<String>> = own.into_iter().collect();
+    // `run` starts at once: the definitions of all commands are not built for nothing.
+    if store.is_some() || journals.is_some() {
+        for room in rooms() {
+            let words = by_command.entry((room.definition)().get_name().to_owned()).or_default();
+            let places = [("--store", store, room.has_history), ("--journal", journals, room.has_journals)];
+            for (option, path, _) in places.into_iter().filter(|(.., is_used)| *is_used) {
+                words.extend(path.into_iter().flat_map(|path| [option.into(), path.to_string_lossy().into_owned()]));
+            }
+        }
+    }
+    CarriedOptions { by_command }
 }
 
 /// A schema, its name ("links" for "corewise/links/1"), and the command lines that print its document.
@@ -179,14 +219,14 @@ const EXAMPLES: &str = "Examples:
   corewise                       survey this machine (30 s up to 32 cpus)
   corewise --quick               the same in 5 s, with wider uncertainty
   corewise topology              packages, nodes, caches, cores and cpus
-  corewise place 'all - core:0'  which cpus that selects, in every tool's notation
+  corewise place 'all - core:0'  the cpus that this selects, in every tool's notation
   corewise try -- ./app          which placement of ./app wins, if any
   corewise run --on llc:0 -- ./app   run ./app on the cpus of the first last-level cache
   corewise tail --explain        how long each cpu stalls, and what causes it
-  corewise links                 what talking between any two cpus costs, and which belong together
-  corewise memory                what each cpu pays for each memory
-  corewise history compare 3 7   what changed between two surveys
-  corewise doctor                what cannot be measured here, and why
+  corewise links                 the cost of talking between any two cpus, and groups of cpus
+  corewise memory                latency and bandwidth of memory, for each cpu
+  corewise history compare 3 7   the changes between two surveys
+  corewise doctor                gaps: what cannot be measured here, and why
 
 Exit status:
   0 done   1 try: not decided   2 wrong usage   3 not permitted, or not available here
@@ -249,7 +289,7 @@ impl Typed {
     /// Any failure of the command.
     pub fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let CommonArguments { store, journal, .. } = self.common;
-        suggestion::carry(CarriedOptions { store, journals: journal, own: self.own });
+        suggestion::carry(carried_options(store.as_deref(), journal.as_deref(), self.own));
         (self.task)(settings)
     }
 
@@ -340,18 +380,26 @@ mod tests {
     #[test]
     fn what_suggestions_repeat_can_be_typed_with_them() {
         for (name, command) in suggested_command::examples() {
-            let own = command.command().filter(|command| *command == "keep");
-            let carried = CarriedOptions {
-                store: Some("a store.db".into()),
-                journals: Some("journals".into()),
-                own: own
-                    .map(|command| (command.to_owned(), ["--user", "--rules", "my.toml"].map(str::to_owned).into())),
-            };
+            let own = Some(("keep".to_owned(), ["--user", "--rules", "my.toml"].map(str::to_owned).into()));
+            let carried = carried_options(Some(Path::new("a store.db")), Some(Path::new("journals")), own);
             if command.command().is_some() {
                 let repeated = suggestion::repeating(&command, &carried);
                 parse_back(repeated.words()).unwrap_or_else(|error| panic!("{name}: {}\n{error}", repeated.line()));
             }
         }
+    }
+
+    #[test]
+    fn a_suggestion_repeats_the_places_that_its_command_uses() {
+        let carried = carried_options(Some(Path::new("s.db")), Some(Path::new("j")), None);
+        let line = |command: SuggestedCommand| suggestion::repeating(&command, &carried).line();
+        assert_eq!(line(suggested_command::first_survey()), "corewise --store s.db");
+        assert_eq!(line(suggested_command::undo()), "corewise undo --journal j");
+        assert_eq!(line(suggested_command::topology()), "corewise topology");
+        assert_eq!(
+            line(suggested_command::run_on("llc:0")),
+            "corewise run --on llc:0 --store s.db --journal j -- ./app"
+        );
     }
 
     /// The examples of a command's help, and of the commands below it: lines of two spaces, up to what explains them.

@@ -22,6 +22,8 @@ pub mod stalls;
 pub mod story;
 pub mod suggestion;
 pub mod survey;
+pub mod survey_again;
+pub mod survey_row;
 pub mod svg;
 pub mod text;
 pub mod tree;

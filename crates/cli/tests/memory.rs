@@ -45,7 +45,7 @@ fn this_machine_has_a_map_of_memory_that_is_kept_shown_and_compared() {
 fn a_described_machine_says_what_the_article_needed_two_pages_for() {
     let place = Place::new();
     let screen = printed(&place, &["memory", "--simulate", "2990wx", "--no-store", "--seed", "1", "--width", "120"]);
-    for words in ["have no memory of their own", "Memory of another node costs", "simulated with made-up costs"] {
+    for words in ["have no memory of their own", "Memory of another node takes", "simulated with made-up costs"] {
         assert!(screen.contains(words), "{words} in\n{screen}");
     }
     for width in ["40", "60", "80"] {

@@ -200,7 +200,7 @@ fn a_corewise_killed_in_the_middle_is_undone() -> Completion {
 
         let (code, screen) = bench.undo(&["--dry-run"]);
         assert!(screen.starts_with(&format!("corewise {} (20", killed.id())), "{screen}");
-        let line = |word: &str, id: &str| format!("  {word:<15}cpus of sleep ({id}): {all} to {one}\n");
+        let line = |id: &str| format!("  {:<15}cpus of sleep ({id}): back to {all} (were {one})\n", "reverted");
         let would = |id: &String| {
             screen.contains(&format!("  would          set cpus of sleep ({id}) from {one} back to {all}\n"))
         };
@@ -211,7 +211,7 @@ fn a_corewise_killed_in_the_middle_is_undone() -> Completion {
         assert!(code == Some(0) && sleepers.iter().all(|sleeper| sleeper.cpus() == one) && bench.journals() == 1);
 
         let (code, screen) = bench.undo(&[]);
-        assert!(ids.iter().all(|id| screen.contains(&line("reverted", id))), "{screen}");
+        assert!(ids.iter().all(|id| screen.contains(&line(id))), "{screen}");
         assert!(screen.ends_with(&format!("\nChanges: {changed} reverted.\n")), "{screen}");
         assert!(code == Some(0) && sleepers.iter().all(|sleeper| sleeper.cpus() == all));
         assert_eq!((bench.journals(), bench.undo(&[]).0), (0, Some(0)));

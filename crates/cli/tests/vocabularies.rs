@@ -9,10 +9,21 @@ use std::path::{Path, PathBuf};
 use corewise_machine::Level;
 use corewise_machine::placement::notation::Notation;
 use corewise_machine::placement::{Name, language_table};
+use corewise_model::finding::Topic;
 use corewise_model::keep::MatchField;
 use corewise_model::sample::METRIC_FORMS;
 use support::{Place, text};
 
+/// Pages of commands that are not named for them.
+const PAGES: [(&str, &str); 7] = [
+    ("survey", "reading-a-survey"),
+    ("place", "placement"),
+    ("run", "running"),
+    ("try", "trying"),
+    ("irq", "interrupts"),
+    ("workload", "workloads"),
+    ("article", "articles"),
+];
 /// Begins a table that is made, before its name.
 const BEGIN: &str = "<!-- made by cargo xtask tables: ";
 /// Ends it.
@@ -29,6 +40,38 @@ fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String
     [line(&header), rule].into_iter().chain(rows.into_iter().map(|row| line(&row))).collect::<Vec<_>>().join("\n")
 }
 
+/// The row of a command, with its page if it has one.
+fn command_row(name: &str, about: &str) -> Vec<String> {
+    let page = PAGES.iter().find(|(command, _)| *command == name).map_or(name, |(_, page)| page);
+    let file = format!("docs/{page}.md");
+    let is_there = root().join(&file).is_file();
+    assert!(is_there || page == name, "{file} is not there");
+    let command = format!("`corewise {name}`");
+    vec![if is_there { format!("[{command}]({file})") } else { command }, about.to_owned()]
+}
+
+/// The commands as `--help` lists them: a row for each group and each command.
+fn command_rows() -> Vec<Vec<String>> {
+    let help = text(&Place::new().corewise(&["--help"]).output().unwrap().stdout);
+    let listed = help.split("Usage: ").nth(1).unwrap().split("\nOptions of").next().unwrap();
+    let mut entries: Vec<(String, String)> = Vec::new();
+    for line in listed.lines().skip(1).filter(|line| !line.is_empty()) {
+        match (line.strip_prefix("               "), line.strip_prefix("  ")) {
+            (Some(more), _) => entries.last_mut().unwrap().1 += &format!(" {more}"),
+            (None, Some(command)) => {
+                let (name, about) = command.split_once(' ').unwrap();
+                entries.push((name.to_owned(), about.trim_start().to_owned()));
+            }
+            (None, None) => entries.push((String::new(), line.to_owned())),
+        }
+    }
+    let row = |(name, about): &(String, String)| match name.as_str() {
+        "" => vec![format!("**{about}**"), String::new()],
+        name => command_row(name, about),
+    };
+    entries.iter().map(row).collect()
+}
+
 /// The tables by the document and the name in its markers.
 fn tables() -> Vec<(&'static str, &'static str, String)> {
     let code = |word: &str| format!("`{word}`");
@@ -36,6 +79,7 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
         |notation: Notation| [notation.word()].iter().chain(notation.columns()).map(|&cell| cell.to_owned()).collect();
     let pair = |first: String, second: &str| vec![first, second.to_owned()];
     vec![
+        ("README.md", "commands", table(&["command", "what it does"], command_rows())),
         ("docs/placement.md", "language", language_table(4)),
         (
             "docs/placement.md",
@@ -59,6 +103,11 @@ fn tables() -> Vec<(&'static str, &'static str, String)> {
             "docs/trying.md",
             "metrics",
             table(&["`--metric`, `--guard`", "reads"], METRIC_FORMS.map(|(form, reads)| pair(form.to_owned(), reads))),
+        ),
+        (
+            "docs/reading-a-survey.md",
+            "topics",
+            table(&["topic", "meaning"], Topic::ALL.map(|topic| pair(code(topic.word()), topic.meaning()))),
         ),
     ]
 }
@@ -132,6 +181,13 @@ fn vocabularies() -> Vec<Vocabulary> {
             words: words(&MatchField::ALL.map(MatchField::word)),
             most_in_a_row: 4,
             files: &["keep/rule.rs"],
+        },
+        Vocabulary {
+            name: "topics of findings",
+            words: words(&Topic::ALL.map(Topic::word)),
+            // Some topics are also commands and probes.
+            most_in_a_row: 3,
+            files: &["model/src/finding.rs"],
         },
     ]
 }

@@ -300,11 +300,11 @@ impl Daemon<'_> {
             ReleaseRequest::Release => {
                 let actions = self.keeper.release(process, self.began.elapsed());
                 self.hands.give_back(&actions);
-                info!(process, "process {process} is released: somebody asked for that");
+                info!(process, "process {process} is released on request");
             }
             ReleaseRequest::Hold => {
                 self.keeper.hold_again(process);
-                info!(process, "process {process} is held again: somebody asked for that");
+                info!(process, "process {process} is held again on request");
             }
         }
     }

@@ -52,7 +52,7 @@ pub enum RuleFilesError {
     #[error(transparent)]
     Unread(SysError),
     /// Another user can have written a file.
-    #[error("the rules in {} do not count: {why}, so somebody else can have written them", .file.display())]
+    #[error("the rules in {} do not count: {why}, so another user may have written them", .file.display())]
     Shared {
         /// The file.
         file: PathBuf,
@@ -68,7 +68,7 @@ pub enum RuleFilesError {
         source: RulesError,
     },
     /// A rule of the system matches processes only by properties that their users choose.
-    #[error("{}: rule {rule} matches by names and words alone, which anybody can choose", .file.display())]
+    #[error("{}: rule {rule} matches by names and words alone, which every user can choose", .file.display())]
     Untrustworthy {
         /// The file.
         file: PathBuf,

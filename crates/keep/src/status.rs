@@ -69,11 +69,6 @@ pub fn metrics(status: &Status<'_>) -> String {
     family("looks_total", "counter", "Looks at a process.", one(status.looks));
     family("placed_total", "counter", "Threads that were placed.", one(status.placed));
     family("lost_total", "counter", "Times that events were lost.", one(status.lost));
-    family(
-        "rules_broken",
-        "gauge",
-        "1 where the files of rules cannot be read.",
-        one(u64::from(status.broken.is_some())),
-    );
+    family("rules_broken", "gauge", "1 if the files of rules cannot be read.", one(u64::from(status.broken.is_some())));
     text
 }

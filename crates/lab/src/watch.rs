@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use corewise_machine::Machine;
 use corewise_machine::thread::ThreadLook;
 use corewise_machine::worth::Speed;
-use corewise_model::watch::{Frame, Frames, Holds, InterruptLook, Look, SourceNow, Struck};
+use corewise_model::watch::{CpuNow, Frame, Frames, Holds, InterruptLook, Look, SourceNow, Struck};
 use corewise_sys::clock_rates::ClockRates;
 use corewise_sys::interrupts::Interrupts;
 use corewise_sys::task;
@@ -90,7 +90,8 @@ impl Monitor {
         let threads = self.threads(&subject.processes);
         let at_ns = monotonic_ns();
         let ticks = self.time.read()?.to_vec();
-        let clocks_mhz = self.clocks.read(ticks.len()).to_vec();
+        let clocks_mhz = self.clocks.read(ticks.len());
+        let cpus = clocks_mhz.iter().map(|clock_mhz| CpuNow { clock_mhz: *clock_mhz, ..CpuNow::default() }).collect();
         let (tasks, why_no_events) = match events.map(EventEye::take) {
             Some(Ok(tasks)) => (Some(tasks), String::new()),
             Some(Err(why)) => (None, why),
@@ -100,7 +101,7 @@ impl Monitor {
             at_ns,
             at_unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64),
             ticks,
-            clocks_mhz,
+            cpus,
             interrupts: self.interrupts.read(),
             threads,
             tasks,

@@ -88,7 +88,7 @@ fn few(device: &Device, machine: &Machine) -> Option<Finding> {
         DeviceKind::Network => {
             "If the card has more, raise them (`ethtool -L`, combined); a guest gets them from its host. To see:"
         }
-        _ => "Give it more queues where its driver's parameters, or a guest's host, allow that.",
+        _ => "Give it more queues if its driver's parameters, or a guest's host, allow that.",
     };
     Some(finding(machine.allowed.clone(), statement, advice, command))
 }

@@ -1,6 +1,7 @@
 //! Findings: a statement, the numbers behind it, and the next step.
 
 use corewise_machine::CpuSet;
+use corewise_machine::vocabulary::vocabulary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,26 +25,20 @@ pub struct Finding {
     pub effects: Vec<Effect>,
 }
 
-/// Subject of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Topic {
-    /// A cpu is interrupted more often than its peers.
-    Interrupts,
-    /// A cpu's tail is longer than its peers'.
-    Tail,
-    /// A cpu, or a group of them, is faster or slower at the fixed work.
-    Speed,
-    /// The hypervisor takes time away.
-    Stolen,
-    /// Communication costs between cpus differ by their location.
-    Links,
-    /// Memory costs differ by location and kind of access.
-    Memory,
-    /// One cause takes much of the time that cpus lose to stalls.
-    Causes,
-    /// Location of a device, and the cpus that may use it.
-    Devices,
+vocabulary! {
+    /// Subject of a finding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Topic {
+        Interrupts "interrupts": "A cpu is interrupted more often than its peers.";
+        Tail "tail": "A cpu's tail is longer than its peers'.";
+        Speed "speed": "A cpu, or a group of cpus, is faster or slower at the fixed work.";
+        Stolen "stolen": "The hypervisor takes time away.";
+        Links "links": "Communication costs between cpus differ by their location.";
+        Memory "memory": "Memory costs differ by location and kind of access.";
+        Causes "causes": "One cause takes much of the time that cpus lose to stalls.";
+        Devices "devices": "Location of a device, and the cpus that may use it.";
+    }
 }
 
 /// A measured ratio with its interval.
@@ -94,5 +89,17 @@ pub(crate) fn decimals(value: f64) -> usize {
         _ if value >= 9.95 => 0,
         _ if value >= 1.195 => 1,
         _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_names_a_topic_by_its_word() {
+        for topic in Topic::ALL {
+            assert_eq!(serde_json::to_value(topic).unwrap(), topic.word());
+        }
     }
 }

@@ -46,7 +46,7 @@ fn find_open_doors(house: &House) -> Vec<String> {
 }
 
 /// Resolves a path through imports and re-exports to one outside of the crate; `None` if it stays inside.
-fn leave_crate(house: &House, at: &Segments, written: &[String]) -> Option<Segments> {
+pub fn leave_crate(house: &House, at: &Segments, written: &[String]) -> Option<Segments> {
     let mut path = written.to_vec();
     let mut module: &Module = &house[at];
     let mut name_at = 0;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arm;
+mod artifact_users;
 mod deny;
 mod doors;
 mod face;
@@ -42,7 +43,7 @@ const USAGE: &str = "usage: cargo xtask CHORE
   rig record [MACHINE…]   make the recordings in crates/rig/recordings again
   unit                    the unit of `corewise keep` under this host's systemd, booted in the emulator: start, reload, kill, stop
   walls                   find circles between modules, commands that reach into other rooms, code outside sys \
-that names a system or opens files, commands that are suggested as texts, and crates that use others than they may
+that names a system or opens files, modules of the program that name artifacts outside of the rooms, commands that are suggested as texts, and crates that use others than they may
   words [--list names|words] [CRATE]
                           measure how names and comments of product code read, or list where; fails if a figure is above its aim
   words --limits          check the same figures against the limits of the gate
@@ -50,7 +51,7 @@ that names a system or opens files, commands that are suggested as texts, and cr
   pictures                make the pictures in docs/pictures again: pages of simulated results, by the chromium of the tests
   page-cost               how long pages of 256 cpus and of 400 runs take to make and to be painted, and how large they are
   schema [--check]        write docs/schema/*.json from the types and the table of readers in docs/security.md, or list those that are out of date
-  tables                  write the tables of docs/*.md that are made from lists in the code: notations, words of the placement language, …
+  tables                  write the tables of README.md and docs/*.md that are made from lists in the code: commands, notations, …
   fuzz [SECONDS] [TARGET] run every fuzz target, or one, for this long each (600)
   bench-loop              check the cost of an iteration of the tail probe's loop, bare and recorded
   bench-output            check what reading 50 MB of output costs a trial, beside a pipe that is only drained, in turn

@@ -16,7 +16,7 @@ use crate::face;
 use crate::programs::{self, How, Program};
 use crate::setup;
 use crate::summary::Summary;
-use crate::{deny, doors, packages, suggestions, walls, windows, words};
+use crate::{artifact_users, deny, doors, packages, suggestions, walls, windows, words};
 
 /// The test program that boots machines.
 const RIG: &str = "cli rig";
@@ -213,7 +213,12 @@ impl Steps {
 
 /// Runs every check of the structure; returns false if one of them finds a fault, which it prints.
 pub fn check_walls() -> Result<bool> {
-    Ok(walls::check()? & doors::check()? & face::check()? & suggestions::check()? & packages::check()?)
+    Ok(walls::check()?
+        & doors::check()?
+        & artifact_users::check()?
+        & face::check()?
+        & suggestions::check()?
+        & packages::check()?)
 }
 
 fn walls() -> Result<()> {

@@ -34,6 +34,8 @@ pub struct Module {
     pub paths: BTreeSet<Segments>,
     /// The names of all methods called here.
     pub methods: BTreeSet<String>,
+    /// The types for which `Artifact` is implemented here.
+    pub artifacts: BTreeSet<String>,
 }
 
 /// The modules of a crate by their paths.
@@ -173,6 +175,16 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         if !is_of_tests(&item.attrs) {
             visit::visit_item_mod(self, item);
         }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        let implemented = item.trait_.as_ref().and_then(|(path, _)| path.segments.last());
+        if let syn::Type::Path(own) = &*item.self_ty
+            && implemented.is_some_and(|name| name.ident == "Artifact")
+        {
+            self.module.artifacts.extend(own.path.segments.last().map(|name| name.ident.to_string()));
+        }
+        visit::visit_item_impl(self, item);
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {

@@ -20,14 +20,14 @@ pub struct CommonArguments {
     /// The folder of the journals of changes [default: /run/corewise for root, corewise in the user's state folder]
     #[arg(long, global = true, value_name = "PATH", hide = true)]
     pub journal: Option<PathBuf>,
-    /// Go on although another corewise of yours is measuring, or although a rule rests on what is deleted
+    /// Measure even while another corewise of yours does, and delete an experiment even if a rule rests on it
     #[arg(long, global = true)]
     pub anyway: bool,
-    /// Execute the commands in this suite, article or store although another user can have written them; exactly this content is
-    /// remembered as accepted
+    /// Execute the commands in this suite, article or store even if another user may have written them. Exactly this
+    /// content is remembered as accepted
     #[arg(long, global = true, value_name = "FILE")]
     pub trust: Option<PathBuf>,
-    /// When to use colour; NO_COLOR is respected
+    /// Choose when to use colour; NO_COLOR is respected
     #[arg(
         long,
         global = true,
@@ -43,7 +43,7 @@ pub struct CommonArguments {
     pub width: Option<u16>,
 }
 
-/// When to use colour.
+/// Choice of colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal.

@@ -30,10 +30,11 @@ use crate::draw::survey::Kept;
 /// since their results take long to read.
 const MOST_FOLLOWED: [usize; 2] = [24, 8];
 
-/// In which form a stored artifact is printed; as its screen, or as JSON, where nothing is said.
+/// Form in which a stored artifact is printed; by default its screen, or JSON with `--json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub struct Form {
-    /// Print comma-separated values: one line per run of an experiment, or per visit of a map; the first line's `notes` are the caveats
+    /// Print comma-separated values: one line per run of an experiment, or per visit of a map. The `notes` of the first
+    /// line are the caveats
     #[arg(long, conflicts_with_all = ["markdown", "json"])]
     pub csv: bool,
     /// Print the result as Markdown: the answer, its caveats, and its tables

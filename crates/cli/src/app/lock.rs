@@ -20,7 +20,7 @@ pub fn take(settings: &Settings) -> Result<Option<Lock>, Failure> {
     let others: Vec<String> = others.into_iter().map(|(process, user)| format!("{process} (user {user})")).collect();
     if !others.is_empty() {
         say(&format!(
-            "note: other users run corewise, too: process {}. Two that measure disturb each other.",
+            "note: other users run corewise, too: process {}. Two measurements disturb each other.",
             others.join(", ")
         ));
     }
@@ -29,7 +29,7 @@ pub fn take(settings: &Settings) -> Result<Option<Lock>, Failure> {
         Some(Ok(Taken::Held(process))) if !settings.anyway && !process.is_some_and(is_descendant_of) => {
             let who = process.map_or_else(String::new, |process| format!(" (process {process})"));
             Err(Failure::unavailable(format!("another corewise of yours is measuring{who}")).next(
-                "Two measurements would disturb each other: wait until it has ended, or measure all the same with --anyway.",
+                "Two measurements would disturb each other: wait until it has ended, or measure anyway with --anyway.",
             ))
         }
         _ => Ok(None),

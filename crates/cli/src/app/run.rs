@@ -30,7 +30,8 @@ pub trait Run: Parser + 'static {
 pub struct Document {
     /// Returns its schema, with the title "corewise/NAME/VERSION".
     pub schema: fn() -> Schema,
-    /// Command lines that print it with `--json`, in the folder that the test of documents prepares.
+    /// Command lines that print it with `--json`, in the folder that the test of documents prepares. `PID`
+    /// stands for a process of the user.
     pub examples: &'static [&'static str],
 }
 

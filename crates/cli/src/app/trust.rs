@@ -60,7 +60,7 @@ impl Commands<'_> {
             self.lines.iter().take(SHOWN).map(|line| format!("\n    {}", printable(line))).collect();
         shown.extend((self.lines.len() > SHOWN).then(|| format!("\n    and {} more", self.lines.len() - SHOWN)));
         let file = printable(&self.file.display().to_string());
-        Err(Failure::unavailable(format!("{file} is not executed: {why}, so somebody else can have written it")).next(
+        Err(Failure::unavailable(format!("{file} is not executed: {why}, so another user may have written it")).next(
             format!(
                 "It would run:{}\n  If you have read it and accept exactly this content, add --trust {file}",
                 shown.concat()

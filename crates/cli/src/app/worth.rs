@@ -127,7 +127,7 @@ pub fn speeds_in_words(sources: impl Iterator<Item = SpeedSource> + Clone) -> St
         (true, false, false) => "Speeds: measured by the latest survey.".to_owned(),
         (false, true, _) => format!("Speeds: the hardware's own ranking, not measured; {survey} measures them."),
         (false, false, _) => format!("Speeds: not measured, all cpus count alike; {survey} measures them."),
-        (true, ..) => "Speeds: measured by the latest survey where it visited a cpu.".to_owned(),
+        (true, ..) => "Speeds: measured by the latest survey for the cpus that it visited.".to_owned(),
     }
 }
 

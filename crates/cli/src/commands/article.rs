@@ -27,7 +27,7 @@ use document::{ArticlesDocument, Made, MadeStep};
 use screen::{foot, head, list, step as step_head};
 
 impl Run for ArticleArguments {
-    const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>(&[])];
+    const DOCUMENTS: &'static [Document] = &[document::<ArticlesDocument<'_>>(&["article"])];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         let Some(name) = &self.name else {

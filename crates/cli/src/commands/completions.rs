@@ -11,7 +11,7 @@ use crate::app::settings::Settings;
 
 const EXAMPLES: &str = "Examples:
   corewise completions bash > ~/.local/share/bash-completion/completions/corewise
-  corewise completions zsh > ~/.zfunc/_corewise        where fpath has ~/.zfunc
+  corewise completions zsh > ~/.zfunc/_corewise        if fpath has ~/.zfunc
   corewise completions fish > ~/.config/fish/completions/corewise.fish
   corewise completions powershell >> $PROFILE          in PowerShell";
 
@@ -19,7 +19,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(Clone, Debug, Parser)]
 #[command(name = "completions", after_help = EXAMPLES)]
 pub struct CompletionsArguments {
-    /// The shell
+    /// Shell to print completions for
     pub shell: Shell,
 }
 

@@ -213,7 +213,7 @@ fn stolen_time(condition: &Condition, machine: &Machine, found: &Found) -> Check
             check(WHAT, State::Note, why).cured_by("look at off-cpu time in the survey, which always includes it")
         }
         (Some(_), Some(_)) => {
-            check(WHAT, State::Good, "the kernel reports what the hypervisor takes, in steps of 10 ms")
+            check(WHAT, State::Good, "the kernel reports the time that the hypervisor takes, in steps of 10 ms")
         }
     }
 }
@@ -237,7 +237,7 @@ fn widen(machine: &Machine) -> String {
     let printed = notation::print(notation, cpus, &cpus.iter().collect::<Vec<_>>(), machine);
     let starts: Vec<String> = printed.into_iter().filter(|line| !line.secondary).filter_map(|line| line.text).collect();
     match starts.as_slice() {
-        [start] => format!("{start} corewise    (or widen what holds it: a container's cpuset, a job)"),
+        [start] => format!("{start} corewise    (or widen its limit: a container's cpuset, a job)"),
         _ => format!("start corewise where it may use {cpus}"),
     }
 }
@@ -281,8 +281,7 @@ fn hypervisor(machine: &Machine) -> Option<Check> {
         );
     }
     let why = format!(
-        "this is a {name} guest: levels and caches are those that {name} reports, and cpus may move between \
-            real cores"
+        "this is a {name} guest: {name} reports its levels and caches, and its cpus may move between real cores"
     );
     Some(check("virtual machine", State::Note, why).cured_by("survey the host, or pin the guest's cpus on it"))
 }

@@ -46,7 +46,7 @@ impl Run for KeepArguments {
     const DOCUMENTS: &'static [Document] = &[
         document::<KeepDocument<'_>>(&["keep --rules rules.toml"]),
         document::<PlanDocument<'_>>(&["keep plan --rules rules.toml"]),
-        document::<WhyDocument<'_>>(&[]),
+        document::<WhyDocument<'_>>(&["keep why PID --rules rules.toml"]),
         document::<ChangeDocument<'_>>(&["keep add other --match exe=/usr/bin/other --on 0 --rules added.toml"]),
         document::<ProveDocument<'_>>(&[]),
     ];
@@ -214,7 +214,7 @@ fn winner(number: i64, settings: &Settings) -> Result<(WinningPlace, Evidence, (
     let conducted = existing(settings, &suggested_command::try_command())?.get::<Conducted>(number).map_err(broken)?;
     let (arm, evidence) = Evidence::of_winner(number, &conducted).ok_or_else(|| {
         Failure::unavailable(format!("experiment {number} has no winner: there is nothing to keep")).next(format!(
-            "{} says what it shows.",
+            "{} shows its result.",
             suggestion::mention(&suggested_command::history_show(&number.to_string()))
         ))
     })?;
@@ -354,17 +354,15 @@ fn release(id: u32, is_undone: bool, settings: &Settings) -> Result<(), Failure>
     let what = match (held.map(Held::is_left_alone), is_undone) {
         (Some(false), false) | (Some(true), true) => None,
         (None, _) if state.status.waiting.contains_key(&id) => {
-            Some(format!("process {id} is not held: it has no room"))
+            Some(format!("process {id} is not held: there is no room for it"))
         }
         (None, _) => Some(format!("no rule matches process {id}")),
         (Some(true), false) => Some(format!("process {id} is left alone already")),
         (Some(false), true) => Some(format!("process {id} is not left alone: its rule holds it")),
     };
     if let Some(what) = what {
-        return Err(Failure::unavailable(what).next(format!(
-            "{} says how it stands.",
-            suggestion::mention(&suggested_command::keep_why(&id.to_string()))
-        )));
+        return Err(Failure::unavailable(what)
+            .next(format!("{} shows its state.", suggestion::mention(&suggested_command::keep_why(&id.to_string())))));
     }
     keeper::ask(id, if is_undone { ReleaseRequest::Hold } else { ReleaseRequest::Release }, settings)
 }

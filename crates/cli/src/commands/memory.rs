@@ -45,7 +45,7 @@ const BUDGET: std::time::Duration = std::time::Duration::from_secs(60);
 impl Run for MemoryArguments {
     const DOCUMENTS: &'static [Document] = &[
         document::<ArtifactDocument<'_, MemoryMap>>(&["memory --simulate fx-8150 --budget 1s --seed 1"]),
-        document::<MemoryComparisonDocument<'_>>(&[]),
+        document::<MemoryComparisonDocument<'_>>(&["history compare 3 4"]),
     ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
@@ -111,7 +111,7 @@ impl MemoryArguments {
 
 /// Imports another tool's output as a map of the named machine, or of this one.
 fn imported(path: &Path, machine: Option<&Path>) -> Result<MemoryMap, Failure> {
-    let help = "Give the output of `mlc` or `numactl -H`; with --machine NAME|FILE the machine that it is of.";
+    let help = "Use the output of `mlc` or `numactl -H`, and name its machine with --machine NAME|FILE.";
     let unreadable =
         |what: &dyn std::fmt::Display| Failure::unavailable(format!("{}: {what}", path.display())).next(help);
     let lines = Input::open(path, InputKind::MemoryTable).and_then(Input::lines);
@@ -170,9 +170,7 @@ fn print(map: &MemoryMap, kept: &Kept, format: FormatName, settings: &Settings) 
         FormatName::Hwloc => print_form(hwloc::xml(map).trim_end()),
         FormatName::Svg => match screen::picture(map, &map.conclude()) {
             Some(picture) => print_form(picture.trim_end()),
-            None => {
-                Err(Failure::unavailable("the map has no latency to draw").next("`--format text` shows what it has."))
-            }
+            None => Err(Failure::unavailable("the map has no latency to draw").next("`--format text` shows the rest.")),
         },
         FormatName::Text => artifact::print(map, kept, settings),
     }

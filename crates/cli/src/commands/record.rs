@@ -26,15 +26,15 @@ use document::RecordDocument;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "record")]
 pub struct RecordArguments {
-    /// The file to write; it must not exist yet. `-` writes to standard output, which must not be a terminal
+    /// File to write; it must not exist yet. `-` writes to standard output, which must not be a terminal
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// How to compress it [default: by the file's ending (.tar, .tar.gz, .tgz), else xz; tar for `-`]
+    /// Compression [default: by the file's ending (.tar, .tar.gz, .tgz), else xz; tar for `-`]
     #[arg(long, value_enum, ignore_case = true, value_name = "HOW")]
     pub packing: Option<PackingName>,
 }
 
-/// How a recording is compressed.
+/// Compression of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PackingName {
     /// A plain tar.

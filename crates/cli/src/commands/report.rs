@@ -104,7 +104,7 @@ fn latest(store: &Store) -> Result<Vec<i64>, Failure> {
         KINDS.iter().map(|kind| (kind.latest)(store, &entries)).collect::<Result<Vec<_>, Failure>>()?.concat();
     match numbers.is_empty() {
         true => Err(Failure::unavailable("nothing is stored of this machine").next(format!(
-            "Name what to report by its number; {} lists everything.",
+            "Name the results to report by their numbers; {} lists everything.",
             suggestion::mention(&suggested_command::history_all())
         ))),
         false => Ok(numbers),

@@ -23,10 +23,11 @@ use screen::screen;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "topology")]
 pub struct TopologyArguments {
-    /// Show its network cards, disks, GPUs and other accelerators instead: which cpus each is near, and where its interrupts go
+    /// Show network cards, disks, GPUs and other accelerators instead, with the cpus near each and the cpus that get its
+    /// interrupts
     #[arg(long)]
     pub devices: bool,
-    /// The machine to show.
+    /// Machine to show.
     #[command(flatten)]
     pub machine: MachineArguments,
 }

@@ -74,8 +74,8 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
     {
         let program = command.first().map_or("", String::as_str);
         say(&format!(
-            "note: {option} is given to {program}, because it stands behind it. Options of try go before the command; `--` before the \
-                command says that this is meant."
+            "note: {option} is an argument of {program}. Options of try go before the command; put `--` before the command to \
+             avoid this note."
         ));
     }
     // Before the experiment: an unusable path could waste hours, and a resumed experiment changes the working directory.
@@ -111,7 +111,7 @@ fn run(task: &TryTask, settings: &Settings) -> Result<Exit, Failure> {
         say(&"note: the session ended: enough time was spent on placements that all look worse (--worse-at-most)");
     }
     if let Ending::Gone(why) = &ending {
-        say(&format!("warning: the session ended early: {why}. What was measured before is valid."));
+        say(&format!("warning: the session ended early: {why}. Earlier measurements are valid."));
     }
     let made = Conducted { experiment: begun.experiment, trials };
     if task.confirms

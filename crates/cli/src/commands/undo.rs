@@ -16,7 +16,7 @@ use crate::app::settings::Settings;
 use document::{Fate, Item, Report, State, UndoDocument};
 use screen::screen;
 
-/// Revert changes left behind by a crashed corewise, and what `irq` and `run --pid` changed
+/// Revert changes left behind by a crashed corewise, and changes of `irq` and `run --pid`
 #[derive(Clone, Debug, Parser)]
 #[command(name = "undo")]
 pub struct UndoArguments {
@@ -134,7 +134,11 @@ fn item(undone: Undone, reverted: Fate) -> Item {
         Outcome::LeftAlone(why) => (Fate::LeftAlone, Some(why)),
         Outcome::Failed(why) => (Fate::Failed, Some(why)),
     };
-    // A preview describes the reversal, not the original change.
-    let what = if fate == Fate::WouldRevert { undone.change.way_back() } else { undone.change.to_string() };
+    // A preview describes the reversal to come, and a reverted change its result.
+    let what = match fate {
+        Fate::WouldRevert => undone.change.way_back(),
+        Fate::Reverted => undone.change.describe_undone(),
+        _ => undone.change.to_string(),
+    };
     Item { what, fate, why }
 }

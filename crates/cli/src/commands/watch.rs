@@ -1,6 +1,7 @@
 //! `corewise watch`: shows the cpus of a machine and the threads of a running program, on a screen, as text, or in a file.
 
 pub mod arguments;
+mod columns;
 pub mod document;
 
 mod keys;
@@ -46,8 +47,14 @@ use view::View;
 const SETTLING: Duration = Duration::from_secs(2);
 
 impl Run for WatchArguments {
-    const DOCUMENTS: &'static [Document] =
-        &[document::<WatchDocument<'_>>(&["watch --once", "watch --once --match name=*"]), document::<Header>(&[])];
+    const DOCUMENTS: &'static [Document] = &[
+        document::<WatchDocument<'_>>(&[
+            "watch --once",
+            "watch --once --match name=*",
+            "watch --once --save moments.jsonl",
+        ]),
+        document::<Header>(&[]),
+    ];
 
     fn run(self, settings: &Settings) -> Result<Exit, Failure> {
         match &self.replay {

@@ -15,14 +15,15 @@ use crate::app::worth::{LOOK, Origin, Source, pause};
 use document::WorthDocument;
 use screen::screen;
 
-const AFTER: &str = "Worth is the cpu's speed, of the fastest cpu, times the share that one more thread would get: what is idle, or \
-half of what interrupts and the host leave, whichever is more. Speeds are those of the latest survey of this machine; without one \
-those of the hardware's ranking, or all alike, which is said.
+const AFTER: &str = "Worth is the cpu's speed, relative to the fastest cpu, times the share that one more thread would get. That share \
+is the idle time, or half of the time that interrupts and the host leave, whichever is more. Speeds come from the \
+latest survey of this machine. Without a survey they come from the hardware's ranking, or count as equal; the output \
+says which.
 
-If `corewise keep run` is running, its map is shown (docs/worth.md describes the file, which any program may read). Otherwise corewise \
-looks itself, for a second.";
+If `corewise keep run` is running, its map is shown. docs/worth.md describes the file, which any program may read. \
+Otherwise corewise measures for a second.";
 
-/// Show what each cpu is worth now: its speed, and the share of it that is free
+/// Show the worth of each cpu now: its speed, and the share of it that is free
 #[derive(Clone, Debug, Parser)]
 #[command(name = "worth", after_help = AFTER)]
 pub struct WorthArguments {

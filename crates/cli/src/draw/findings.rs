@@ -9,6 +9,7 @@ use corewise_model::survey::conclude::{Answer, Conclusions};
 use super::printable::bounded;
 use super::story::StoryPart;
 use super::suggestion;
+use super::survey_again::repeat_survey;
 use super::text::Line;
 use super::wrap::{glued, unbroken};
 
@@ -55,7 +56,7 @@ pub fn findings(survey: &Survey, conclusions: &Conclusions) -> Vec<StoryPart> {
         lines.push(Line::new().faint(" =  ").faint(glued(sentence)).hanging(4));
     }
     if let Some(seconds) = conclusions.longer_s {
-        let command = suggestion::typed(&suggestion::again(survey, &duration(seconds)));
+        let command = suggestion::typed(&repeat_survey(survey, &duration(seconds)));
         lines.push(Line::new().plain("    To decide what is open:  ").strong(command).hanging(8));
     }
     lines

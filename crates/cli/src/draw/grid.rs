@@ -13,6 +13,31 @@ pub enum Align {
     Right,
 }
 
+impl Align {
+    /// Pads a cell to a width; one that is wider stays as it is.
+    pub fn pad(self, cell: Line, width: usize) -> Line {
+        let padding = " ".repeat(width.saturating_sub(cell.width()));
+        match self {
+            Self::Left => cell.plain(padding),
+            Self::Right => Line::new().plain(padding).then(cell),
+        }
+    }
+}
+
+/// Returns the places of the columns, each a width and a rank, that fit into a width with gaps between them. Rank 0 is never dropped; of
+/// the others the highest goes first, and of equals the rightmost.
+pub fn fit_by_rank(columns: &[(usize, u8)], gap: usize, width: usize) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..columns.len()).collect();
+    let needed =
+        |kept: &[usize]| kept.iter().map(|&place| columns[place].0).sum::<usize>() + gap * kept.len().saturating_sub(1);
+    while needed(&kept) > width {
+        let last = (0..kept.len()).max_by_key(|&index| (columns[kept[index]].1, index));
+        let Some(index) = last.filter(|&index| columns[kept[index]].1 > 0) else { break };
+        kept.remove(index);
+    }
+    kept
+}
+
 /// A column: its title, its unit said once, and how much it matters.
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -133,16 +158,14 @@ impl Grid {
     pub fn fit(&self, width: usize) -> Fitted {
         let width = width.saturating_sub(self.indent);
         let is_shown = |index: &usize| !self.columns[*index].is_for_documents && self.says_something(*index);
-        let mut kept: Vec<usize> = (0..self.columns.len()).filter(is_shown).collect();
-        let mut dropped = Vec::new();
-        while self.least_width(&kept) > width {
-            let Some(place) = self.least_important(&kept) else { break };
-            dropped.push(kept.remove(place));
-        }
-        dropped.sort_unstable();
+        let shown: Vec<usize> = (0..self.columns.len()).filter(is_shown).collect();
+        let sizes: Vec<(usize, u8)> =
+            shown.iter().map(|&index| (self.floor(index), self.columns[index].rank)).collect();
+        let kept: Vec<usize> = fit_by_rank(&sizes, self.gap, width).into_iter().map(|place| shown[place]).collect();
+        let dropped = shown.into_iter().filter(|index| !kept.contains(index));
         Fitted {
             lines: self.draw(&kept, width),
-            dropped: dropped.into_iter().map(|index| self.columns[index].name.clone()).collect(),
+            dropped: dropped.map(|index| self.columns[index].name.clone()).collect(),
         }
     }
 
@@ -172,20 +195,10 @@ impl Grid {
         self.rows.is_empty() || self.rows.iter().any(|row| !row[index].is_empty())
     }
 
-    fn least_important(&self, kept: &[usize]) -> Option<usize> {
-        let place = (0..kept.len()).max_by_key(|&place| (self.columns[kept[place]].rank, place))?;
-        (self.columns[kept[place]].rank > 0).then_some(place)
-    }
-
     fn natural_width(&self, index: usize) -> usize {
         let column = &self.columns[index];
         let head = columns(&column.title).max(columns(&column.unit));
         self.rows.iter().map(|row| row[index].width()).fold(head, usize::max)
-    }
-
-    fn least_width(&self, kept: &[usize]) -> usize {
-        let columns: usize = kept.iter().map(|&index| self.floor(index)).sum();
-        columns + self.gap * kept.len().saturating_sub(1)
     }
 
     fn floor(&self, index: usize) -> usize {
@@ -230,14 +243,10 @@ impl Grid {
         let mut line = Line::new();
         for (place, cell) in cells.into_iter().enumerate() {
             let cell = cell.cut(widths[place]);
-            let padding = " ".repeat(widths[place] - cell.width());
             if place > 0 {
                 line = line.plain(" ".repeat(self.gap));
             }
-            line = match self.columns[kept[place]].align {
-                Align::Left => line.then(cell).plain(padding),
-                Align::Right => line.plain(padding).then(cell),
-            };
+            line = line.then(self.columns[kept[place]].align.pad(cell, widths[place]));
         }
         line.cut_end(width).indented(self.indent)
     }

@@ -2,9 +2,9 @@
 
 mod figure;
 
+use crate::draw::survey_row::SurveyRow;
 use corewise_machine::CpuSet;
 use corewise_model::Survey;
-use corewise_model::survey::conclude::rows::Row;
 
 use super::grid::{Column, Grid};
 use super::number::{ABSENT, brief, decimal, duration, whole};
@@ -18,7 +18,7 @@ const SPARK_CELLS: usize = 9;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Returns the latency table with its caption.
-pub fn latency(survey: &Survey, rows: &[Row]) -> Vec<StoryPart> {
+pub fn latency(survey: &Survey, rows: &[SurveyRow]) -> Vec<StoryPart> {
     if rows.is_empty() {
         return Vec::new();
     }
@@ -43,7 +43,7 @@ pub fn latency(survey: &Survey, rows: &[Row]) -> Vec<StoryPart> {
     vec![caption(survey, rows, &scale), grid.into()]
 }
 
-fn cells(row: &Row, scale: &Scale) -> Vec<Line> {
+fn cells(row: &SurveyRow, scale: &Scale) -> Vec<Line> {
     let tail = &row.tail;
     let ns = |value: f64| Line::new().plain(brief_ns(value));
     let spread = |value: Option<f64>| Line::new().faint(value.map(brief_ns).unwrap_or_default());
@@ -67,7 +67,7 @@ fn cells(row: &Row, scale: &Scale) -> Vec<Line> {
 }
 
 /// Returns the tone of a cell: by the finding about this quantity, plain without one.
-pub fn tone(row: &Row, quantity: &str) -> Tone {
+pub fn tone(row: &SurveyRow, quantity: &str) -> Tone {
     match row.marks.iter().find(|(own, _)| own == quantity) {
         Some((_, true)) => Tone::Good,
         Some((_, false)) => Tone::Warn,
@@ -89,7 +89,7 @@ fn brief_ns(value: f64) -> String {
     if value.is_finite() { brief(value) } else { ABSENT.into() }
 }
 
-fn caption(survey: &Survey, rows: &[Row], scale: &Scale) -> StoryPart {
+fn caption(survey: &Survey, rows: &[SurveyRow], scale: &Scale) -> StoryPart {
     let fewest = survey.cpus.iter().map(|cpu| cpu.tail.count()).min().unwrap_or(0);
     let timing = brief(survey.work.overhead_ns);
     let text =
@@ -113,7 +113,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(survey: &Survey, rows: &[Row]) -> Self {
+    fn of(survey: &Survey, rows: &[SurveyRow]) -> Self {
         let nanoseconds_per_tick = survey.clock.nanoseconds_per_tick;
         let ticks = || rows.iter().flat_map(|row| row.counts.iter().map(|(ticks, _)| *ticks));
         let at = |ticks: Option<u64>| ticks.unwrap_or(0) as f64 * nanoseconds_per_tick;

@@ -123,8 +123,8 @@ fn figure(quantity: &str, lines: &[Whose<'_>], name: &str, moments: &[Moment], z
     StoryFigure::from_plot(
         "values",
         plot,
-        "The bar around a dot is the interval of the value, where it has one: values whose bars overlap may differ by chance. A dashed line \
-                  stands where the system changed. Steps are equal, however much time lies between.",
+        "The bar around a dot is the interval of the value, if it has one. Values with overlapping bars may differ by chance. \
+         A dashed line marks a change of the system. All steps are equally wide, whatever the time between them.",
     )
 }
 

@@ -64,7 +64,7 @@ fn a_crowd_of_threads_does_not_keep_others_from_being_held() {
     let read = || std::fs::read_to_string(&metrics).unwrap();
     wait_for("the metrics", || read().contains("corewise_keep_waiting{rule=\"crowd\"} 1\n").then_some(()));
     let refused = stage.keep(&["release", &id]);
-    assert!(text(&refused.stderr).contains("is not held: it has no room"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("is not held: there is no room for it"), "{}", text(&refused.stderr));
     // It is looked at again when there is room.
     drop(naps);
     stage.wait_for_mask(&crowd, &stage.one);

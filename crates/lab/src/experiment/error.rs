@@ -68,7 +68,7 @@ pub enum ExperimentError {
     #[error("--memory has no role, and --on '{0}' places several")]
     MemoryOfRoles(String),
     /// A memory policy for a program that is running already.
-    #[error("{0}: the memory of what runs already stays where it is")]
+    #[error("{0}: the memory of running processes stays where it is")]
     MemoryStays(String),
     /// The system cannot run a program without EcoQoS.
     #[error("--on '{WITHOUT_ECO_QOS}': {0}")]
@@ -161,7 +161,7 @@ impl ExperimentError {
             Self::Unreachable { .. } => "Name placements inside these with --on EXPR.".to_owned(),
             Self::NotBegun(Ended::Gone(_)) => "Nothing was changed.".to_owned(),
             Self::Service(Trouble::Failed { output, .. }) if output.trim().is_empty() => {
-                "Nothing was tried; what was started was ended.".to_owned()
+                "Nothing was tried; all started processes were ended.".to_owned()
             }
             Self::Service(Trouble::Failed { output, .. }) => {
                 format!("Its last lines:{}", output.lines().map(|line| format!("\n    {line}")).collect::<String>())

@@ -127,7 +127,7 @@ impl Reader {
         let memory_at = (from..self.place).find(|place| self.text[*place] == '@');
         let to = memory_at.unwrap_or(self.place);
         if self.slice(from..to).trim().eq_ignore_ascii_case("os") {
-            let what = format!("{name} is left to the operating system where it is not named");
+            let what = format!("{name} is left to the operating system if it is not named");
             return Err(PlacementError::new(from..to, what).hint("leave the role out, or name cpus: all"));
         }
         let expression = parse(&self.slice(from..to)).map_err(|mut error| {
@@ -263,7 +263,7 @@ mod tests {
             ("server=0@bond:0", 9..15, "expected local, bind:NODES"),
             ("server=0, server=1", 10..16, "two roles are named server"),
             ("server=lcc:0", 7..10, ""),
-            ("server=OS@local, load=1", 7..9, "server is left to the operating system where it is not named"),
+            ("server=OS@local, load=1", 7..9, "server is left to the operating system if it is not named"),
         ] {
             let error = placed(text).unwrap_err();
             assert!(error.at == at && error.what.starts_with(what), "{text}: {error} at {:?}", error.at);

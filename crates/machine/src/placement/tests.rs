@@ -148,7 +148,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "best(2, worth)",
-        "[best(2, worth)] best(2, worth): what these cpus are worth now is not known | it is known on the machine itself, while it runs",
+        "[best(2, worth)] best(2, worth): the worth of these cpus is not known now | it is known on the machine itself, while it runs",
     ),
     ("best(2, speed)", "[speed] expected worth | write best(4, worth) or best(4, worth, node:0)"),
     ("best(2)", "[)] best needs worth: best(2, worth)"),

@@ -56,7 +56,7 @@ impl WorthNow {
         let prior = match () {
             () if pool.iter().all(|cpu| is(cpu, SpeedSource::Measured)) => None,
             () if pool.iter().any(|cpu| is(cpu, SpeedSource::Hardware)) => {
-                Some("speeds are the hardware's own ranking where no survey measured them.")
+                Some("speeds are the hardware's own ranking if no survey measured them.")
             }
             () => Some(unmeasured.as_str()),
         };

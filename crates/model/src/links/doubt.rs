@@ -46,7 +46,7 @@ impl Doubt {
                 "cpus {a} and {b}: {cost} {unit} contradicts the other costs, since cpus near to one of them are far from the other"
             ),
             false => format!(
-                "cpus {a} and {b}: {cost} {unit} is {times:.0} times less than what either costs with any other cpu"
+                "cpus {a} and {b}: {cost} {unit} is {times:.0} times less than the cost of either with any other cpu"
             ),
         }
     }

@@ -212,7 +212,8 @@ mod tests {
         let ns: Vec<f64> = shown.costs.iter().map(|cost| cost.huge_ns.unwrap().median).collect();
         assert_eq!(ns, [81.5, 139.5, 138.9, 81.3]);
         assert_eq!(shown.costs[1].streams[0].gb_s.median, 34.0002);
-        assert!(shown.findings.iter().any(|finding| finding.statement.contains("Memory of another node costs 1.7x")));
+        let is_remote = |text: &str| text.starts_with("Memory of another node takes") && text.contains("(1.7x");
+        assert!(shown.findings.iter().any(|finding| is_remote(&finding.statement)));
         let one = corewise_machine::machine_file::parse("name = \"x\"\ncpus = \"0-3\"\nnodes = [{ cpus = \"0-3\" }]\n")
             .unwrap();
         let refused = super::map(read(MLC).unwrap(), one.machine, "mlc.txt".into(), (0, "test")).unwrap_err();

@@ -1,16 +1,15 @@
 //! Conclusions from a survey in plain words: each finding with its number, its uncertainty, and the next step.
 
+mod artifact;
 mod causes;
 mod cpus;
 mod first;
 mod groups;
 mod quantity;
-pub mod rows;
 mod stolen;
 mod talk;
 #[cfg(test)]
 mod tests;
-mod topics;
 mod words;
 
 use corewise_machine::CpuSet;
@@ -19,11 +18,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
 use crate::links::LinkClass;
-pub use topics::conclude;
+use crate::{Survey, links};
+pub use quantity::interrupts_per_second;
 
 /// The error rate of each test over all cpus at once: among equal cpus, a quantity is called different on any of them
 /// with at most this probability.
 pub const ERROR_RATE: f64 = 0.01;
+
+/// Concludes from what a survey observed: each finding has a test on rounds behind it, and what was tested and did not
+/// differ is said too.
+pub fn conclude(survey: &Survey) -> Conclusions {
+    let mut conclusions = Conclusions {
+        findings: Vec::new(),
+        no_difference: Vec::new(),
+        undecided: Vec::new(),
+        longer_s: None,
+        link_classes: links::classes(&survey.machine, &survey.links),
+        quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
+        first_cpu: None,
+    };
+    cpus::conclude(survey, &mut conclusions);
+    groups::conclude(survey, &mut conclusions);
+    talk::conclude(survey, &mut conclusions);
+    stolen::conclude(survey, &mut conclusions);
+    causes::conclude(survey, &mut conclusions);
+    conclusions
+}
 
 /// Conclusions from one survey.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

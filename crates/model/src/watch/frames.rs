@@ -72,9 +72,9 @@ fn cpus_now(records: &[Record], look: &Look, has_shares: bool) -> Vec<CpuNow> {
             cpu,
             // The shares of a cpu are unknown until its counters move.
             shares: (has_shares && record.confidence > 0).then(|| shares(record)),
-            clock_mhz: look.clocks_mhz.get(cpu as usize).copied().flatten(),
             interrupts_per_s: struck(cpu),
             rules: look.holds.of_cpu(cpu),
+            ..look.cpus.get(cpu as usize).cloned().unwrap_or_default()
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use corewise_machine::thread::ThreadLook;
 use corewise_machine::worth::Ticks;
 
-use super::{Holds, SourceNow, Tasks};
+use super::{CpuNow, Holds, SourceNow, Tasks};
 
 /// Readings at one moment: counters since boot, and rates for values that are read less often.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +14,8 @@ pub struct Look {
     pub at_unix_ms: i64,
     /// Time of each cpu by use, by number; `None` if it is offline.
     pub ticks: Vec<Option<Ticks>>,
-    /// The clock of each cpu in MHz, by number, as far as it is known.
-    pub clocks_mhz: Vec<Option<u32>>,
+    /// Readings of each cpu that need no earlier look, by number; the other fields are not filled in yet.
+    pub cpus: Vec<CpuNow>,
     /// Rates of interrupts, over an interval of their own; `None` if not known yet.
     pub interrupts: Option<InterruptLook>,
     /// The threads of the program.

@@ -187,6 +187,11 @@ impl AffinityChange {
     pub fn way_back(&self) -> String {
         format!("set cpus of {} ({}) from {} back to {}", self.name, self.thread.id, self.new, self.old)
     }
+
+    /// Describes it after it was undone.
+    pub fn describe_undone(&self) -> String {
+        format!("cpus of {} ({}): back to {} (were {})", self.name, self.thread.id, self.old, self.new)
+    }
 }
 
 impl fmt::Display for AffinityChange {

@@ -88,6 +88,11 @@ impl FileChange {
     pub fn way_back(&self) -> String {
         format!("set file {} from \"{}\" back to \"{}\"", self.path.display(), self.new, self.old)
     }
+
+    /// Describes it after it was undone.
+    pub fn describe_undone(&self) -> String {
+        format!("file {}: back to \"{}\" (was \"{}\")", self.path.display(), self.old, self.new)
+    }
 }
 
 impl fmt::Display for FileChange {

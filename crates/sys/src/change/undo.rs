@@ -88,6 +88,15 @@ impl Change {
         }
     }
 
+    /// Describes the change after it was undone: "file …: back to "f" (was "1")".
+    pub fn describe_undone(&self) -> String {
+        match self {
+            Self::File(change) => change.describe_undone(),
+            Self::Affinity(change) => change.describe_undone(),
+            Self::Controller(_) | Self::Folder(_) => self.to_string(),
+        }
+    }
+
     /// Makes the change; returns the value afterwards as the kernel prints it, if that may differ from the value written.
     pub(super) fn make(&self) -> io::Result<Option<String>> {
         match self {

@@ -22,7 +22,7 @@ pub fn not_started(program: &OsStr, error: &Error) -> Failure {
     let folder = Path::new(program).parent().filter(|folder| !folder.as_os_str().is_empty());
     let is_path = folder.is_some() || program.as_encoded_bytes().contains(&b'/');
     if error.kind() == ErrorKind::PermissionDenied && !is_path {
-        let next = "A folder of PATH cannot be read by this user, or what is in PATH by this name cannot be executed.";
+        let next = "This user cannot read a folder of PATH, or cannot execute the file of this name in PATH.";
         return Failure::new(Exit::NotExecutable, what).next(next);
     }
     if error.kind() != ErrorKind::NotFound {

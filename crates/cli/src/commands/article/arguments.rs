@@ -10,7 +10,7 @@ pub const AFTER: &str = "Examples:
   corewise article core0 --print > mine.toml
   corewise article ./mine.toml        an edited copy
 
-Each article's results, our measurements, and what to expect elsewhere: docs/articles/.
+docs/articles/ has each article's results, our measurements, and the results to expect elsewhere.
 
 Exit status: 0 every experiment ended, decided or not   2 wrong usage   3 not permitted, or not available here
   4 internal error   130 interrupted, partial results were printed";
@@ -19,10 +19,10 @@ Exit status: 0 every experiment ended, decided or not   2 wrong usage   3 not pe
 #[derive(Clone, Debug, PartialEq, Eq, Parser)]
 #[command(name = "article", after_help = AFTER)]
 pub struct ArticleArguments {
-    /// cpu0, modules, core0, threads, channels, all, or a file [default: list them]
+    /// Article to repeat: cpu0, modules, core0, threads, channels, all, or a file [default: list them]
     #[arg(value_name = "NAME|FILE")]
     pub name: Option<String>,
-    /// Take at most two minutes for each step; more remains undecided
+    /// Take at most two minutes for each step; more results stay undecided
     #[arg(long)]
     pub quick: bool,
     /// Print the article's file, as a template for your own, and exit

@@ -47,8 +47,8 @@ fn a_guest_is_told_what_it_lacks_and_why() {
             sudo sysctl kernel.perf_event_paranoid=1
     gap   allowed cpus: this process may use only cpu 0: no link between cpus can be
           measured
-            taskset -c 0,1 corewise    (or widen what holds it: a container's
-            cpuset, a job)
+            taskset -c 0,1 corewise    (or widen its limit: a container's cpuset, a
+            job)
     gap   interrupts: /proc/interrupts cannot be read
             mount /proc
     gap   cpu frequency limits: the kernel has no cpufreq here
@@ -67,8 +67,8 @@ fn a_guest_is_told_what_it_lacks_and_why() {
     note  other programs: the load of the last minute is 2.1: it affects every
           number
             wait or stop them, to survey the machine alone
-    note  virtual machine: this is a KVM guest: levels and caches are those that KVM
-          reports, and cpus may move between real cores
+    note  virtual machine: this is a KVM guest: KVM reports its levels and caches,
+          and its cpus may move between real cores
             survey the host, or pin the guest's cpus on it
     good  causes of stalls: the kernel's tracepoints name them, through perf
 

@@ -15,8 +15,8 @@ const AFTER: &str = "Examples:
   corewise history show 12                  shows survey, experiment or map number 12 again
   corewise history show 12 --csv            prints every run of experiment 12
   corewise history show 12 --markdown       prints it as Markdown
-  corewise history compare 3 7              what changed between two surveys, or two maps
-  corewise history import report.html       takes the results of a page that somebody sent
+  corewise history compare 3 7              shows the changes between two surveys, or two maps
+  corewise history import report.html       takes the results of a page into this history
   corewise history delete 3 5               deletes two; their numbers stay in the list
   corewise history prune --older-than 90d --dry-run   shows what would be deleted
 
@@ -26,21 +26,21 @@ Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "history", after_help = AFTER)]
 pub struct HistoryArguments {
-    /// What to do; `list` by default.
+    /// Command; `list` by default.
     #[command(subcommand)]
     pub command: Option<HistoryCommand>,
-    /// What to list.
+    /// Selection for `list`.
     #[command(flatten)]
     pub list: ListArguments,
 }
 
-/// Which of all that is stored.
+/// Selection of stored artifacts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct ListArguments {
     /// Include results of other machines
     #[arg(long)]
     pub all: bool,
-    /// Only one kind
+    /// Include only this kind
     #[arg(long, value_name = "KIND", value_parser = kind_names(), ignore_case = true)]
     pub kind: Option<String>,
 }
@@ -57,25 +57,25 @@ pub enum HistoryCommand {
     List(ListArguments),
     /// Show a stored survey, experiment or map again, with its conclusions recomputed
     Show {
-        /// Its number, as `history list` shows it
+        /// Number of the result, as `history list` shows it
         #[arg(value_name = "N")]
         number: i64,
-        /// In which form.
+        /// Output form.
         #[command(flatten)]
         form: Form,
     },
-    /// Show what changed between two stored surveys, or two maps of links
+    /// Show the changes between two stored surveys, or two maps of links or of memory
     Compare {
-        /// The number of the earlier one
+        /// Number of the earlier one
         #[arg(value_name = "A")]
         before: i64,
-        /// The number of the later one
+        /// Number of the later one
         #[arg(value_name = "B")]
         after: i64,
     },
-    /// Take what a page of `corewise report` holds into this history
+    /// Take the results of a page of `corewise report` into this history
     Import {
-        /// The page
+        /// Page to import
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// Print the results of a page on standard input in every form, within limits of memory and time, and store nothing
@@ -84,19 +84,19 @@ pub enum HistoryCommand {
     },
     /// Delete results by number; the list keeps a line with number, kind and dates
     Delete {
-        /// The numbers
+        /// Numbers of the results to delete
         #[arg(value_name = "N", required = true)]
         numbers: Vec<i64>,
     },
     /// Delete results older than a given age, as `delete` does
     Prune {
-        /// The age, such as 90d or 12w
+        /// Minimum age, such as 90d or 12w
         #[arg(long, value_name = "DURATION", value_parser = between("1s", "10000d"))]
         older_than: Duration,
         /// Show what would be deleted, and delete nothing
         #[arg(long)]
         dry_run: bool,
-        /// Which of all.
+        /// Selection of results.
         #[command(flatten)]
         list: ListArguments,
     },

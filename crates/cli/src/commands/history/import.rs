@@ -62,7 +62,7 @@ pub fn import(file: &Path, settings: &Settings) -> Result<(), Failure> {
             kind_of(element.schema).and_then(|kind| (kind.import)(&mut store, &mut unpacker.open(&element), &name));
         number.map_err(|why| {
             Failure::unavailable(format!("cannot import {name}: {why}")).next(format!(
-                "What was stored before is kept; {} lists it.",
+                "Earlier results are kept; {} lists them.",
                 suggestion::mention(&suggested_command::history())
             ))
         })

@@ -29,17 +29,17 @@ pub struct IrqArguments {
     /// Move the interrupts away from these cpus, in the placement language: 3, 0-3, llc:0, 'all - 0-1'
     #[arg(long, value_name = "EXPR")]
     pub away_from: Option<String>,
-    /// Move a device's interrupts to the cpus near it, by what the system reports: eth0, nvme0n1, pci:0000:41:00.0, gpu:0
-    /// (`corewise topology --devices` lists them)
+    /// Move a device's interrupts to the cpus near it, as the system reports them: eth0, nvme0n1, pci:0000:41:00.0, gpu:0
+    /// (`corewise topology --devices` lists the devices)
     #[arg(long, value_name = "DEVICE")]
     pub near: Option<String>,
     /// Show what would be moved, and change nothing
     #[arg(long, requires = "moving")]
     pub dry_run: bool,
-    /// How long to count interrupts, such as 500ms or 10s [default: 1s]
+    /// Count interrupts for this long, such as 500ms or 10s [default: 1s]
     #[arg(long, value_name = "DURATION", value_parser = between("100ms", "1h"), conflicts_with = "moving")]
     pub budget: Option<Duration>,
-    /// The machine to look at.
+    /// Machine to read.
     #[command(flatten)]
     pub machine: MachineArguments,
 }

@@ -105,7 +105,7 @@ fn near_device(name: &str, task: &IrqTask, here: &Here, settings: &Settings) -> 
     let own = device_findings::interrupts_of(device, &here.listing.interrupts);
     if own.is_empty() {
         return Err(unavailable("no interrupts of it are known").next(format!(
-            "{} lists the interrupts; older controllers do not report whose they are.",
+            "{} lists the interrupts; older controllers do not report their devices.",
             suggestion::mention(&suggested_command::irq())
         )));
     }

@@ -44,7 +44,7 @@ pub fn run(typed: &RunArguments, rules: RuleFiles, settings: &Settings) -> Resul
                 suggestion::mention(&suggested_command::keep_run())
             ))
             .next(format!(
-                "{} shows what it holds; {} lets it read the rules again.",
+                "{} shows its processes; {} makes it read the rules again.",
                 suggestion::mention(&suggested_command::keep()),
                 suggestion::mention(&suggested_command::keep_reload())
             )));

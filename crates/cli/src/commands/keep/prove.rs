@@ -26,7 +26,7 @@ pub fn prove(typed: &ProveArguments, rules: &RuleFiles, settings: &Settings) -> 
     let rule = rules.read_rule(&typed.name)?;
     let on = rule.on.0.to_string();
     let Some(evidence) = &rule.evidence else {
-        let what = format!("rule {} rests on no experiment that could be made once more", rule.name);
+        let what = format!("rule {} rests on no experiment that can be repeated", rule.name);
         return Err(Failure::unavailable(what).next(format!(
             "Make one with {}, and the rule with {}.",
             suggestion::mention(&suggested_command::try_placement(&on)),
@@ -40,7 +40,7 @@ pub fn prove(typed: &ProveArguments, rules: &RuleFiles, settings: &Settings) -> 
     let is_it = |here: &ResolvedRule| here.rule.name == rule.name && here.is_in_force();
     if is_running && rules.resolve_here(settings)?.iter().any(is_it) {
         let what = format!(
-            "the running {} holds rule {}, and would place what is tried",
+            "the running {} holds rule {}, and would place the tried processes",
             suggestion::mention(&suggested_command::keep_run()),
             rule.name
         );

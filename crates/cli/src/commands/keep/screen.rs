@@ -239,7 +239,7 @@ pub fn why(made: &WhyDocument<'_>, zone: &TimeZone, width: usize) -> Screen {
         (Some(rule), Some(_)) if !is_left => {
             format!(" because of rule {}: {}, strength {}.", rule.rule.name, rule.rule.on.0, strength(rule))
         }
-        (Some(rule), Some(_)) => format!(". Rule {} matches, and leaves it alone.", rule.rule.name),
+        (Some(rule), Some(_)) => format!(". Rule {} matches, but leaves it alone.", rule.rule.name),
         (Some(rule), None) if waiting.is_some() => format!(". Rule {} matches, but there is no room.", rule.rule.name),
         (Some(rule), None) => {
             format!(
@@ -321,7 +321,7 @@ fn came_from(process: &Process, origin: &Origin) -> String {
     };
     match *id == process.id {
         true => format!("Its mask was {set}{before}."),
-        false => format!("It has its mask from {name} ({id}), from which it descends. That was {set}{before}."),
+        false => format!("It inherited its mask from {name} ({id}). That mask was {set}{before}."),
     }
 }
 

@@ -216,9 +216,9 @@ fn why_a_process_is_where_it_is() {
     let reasons = reasons(&redis, None, None, None);
     assert_snapshot!(screen(&WhyDocument { origin: Some(origin), ..reasons }), @r"
     redis-server (4711) may run on cpus 0-3 (2 threads). No rule in force matches.
-    It has its mask from taskset (4000), from which it descends. That was set by
-      taskset itself, by what started it, or by another program since; its parent,
-      systemd (1), may use 0-7.
+    It inherited its mask from taskset (4000). That mask was set by taskset itself,
+      by what started it, or by another program since; its parent, systemd (1), may
+      use 0-7.
     ");
 }
 

@@ -31,12 +31,12 @@ printed";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "links", after_help = AFTER)]
 pub struct LinksArguments {
-    /// What to do; measures a map of this machine by default.
+    /// Command; measures a map of this machine by default.
     #[command(subcommand)]
     pub command: Option<LinksCommand>,
-    /// How to talk; separate several with commas
+    /// Ways to talk; separate several with commas
     #[arg(
-        help_heading = "What is measured",
+        help_heading = "Measurement",
         long,
         value_enum,
         value_name = "KIND",
@@ -45,12 +45,11 @@ pub struct LinksArguments {
     )]
     pub kind: Vec<KindName>,
     /// The same as --kind channel
-    #[arg(help_heading = "What is measured", long)]
+    #[arg(help_heading = "Measurement", long)]
     pub channel: bool,
-    /// The layout of queue slots; with --channel, also measures queues of this layout [default: both, with --kind
-    /// queue]
+    /// Layout of queue slots; with --channel, also measure queues of this layout [default: both, with --kind queue]
     #[arg(
-        help_heading = "What is measured",
+        help_heading = "Measurement",
         long,
         value_enum,
         value_name = "SLOTS",
@@ -58,28 +57,28 @@ pub struct LinksArguments {
         ignore_case = true
     )]
     pub slots: Vec<SlotsName>,
-    /// The cpus, in the placement language [default: all allowed cpus]
-    #[arg(help_heading = "What is measured", long, value_name = "EXPR")]
+    /// Measure only these cpus, in the placement language [default: all allowed cpus]
+    #[arg(help_heading = "Measurement", long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Maximum duration, such as 10s or 5m; ends earlier when every pair is certain [default: 60s]
-    #[arg(help_heading = "What is measured", long, value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     /// Measure every pair of cpus, instead of predicting most pairs of a large machine; no time limit without --budget
-    #[arg(help_heading = "What is measured", long)]
+    #[arg(help_heading = "Measurement", long)]
     pub all_pairs: bool,
     /// The seed of the random orders [default: from the clock]
-    #[arg(help_heading = "What is measured", long, value_name = "N")]
+    #[arg(help_heading = "Measurement", long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Simulate a machine with the costs of this matrix: which pairs would be chosen, what would be found
+    /// Simulate a machine with the costs of this matrix, and show the chosen pairs and the findings
     #[arg(help_heading = "Simulation", long, value_name = "FILE")]
     pub simulate: Option<PathBuf>,
-    /// With --simulate: draw the noise from this file of raw samples
+    /// Draw the noise of --simulate from this file of raw samples
     #[arg(help_heading = "Simulation", long, value_name = "FILE", requires = "simulate")]
     pub noise: Option<PathBuf>,
-    /// With --simulate or import: the machine of the matrix.
+    /// Machine of the matrix, for --simulate and import.
     #[command(flatten)]
     pub machine: LinksMachine,
-    /// What to print
+    /// Output format
     #[arg(
         help_heading = "Output and history",
         long,
@@ -123,25 +122,25 @@ impl LinksMachine {
 pub enum LinksCommand {
     /// Read files of other tools, show them, and store them in the history
     Import {
-        /// The files
+        /// Files to import
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
-        /// What their numbers are [default: nanoseconds, or what the format says]
+        /// Unit of their numbers [default: nanoseconds, or as the format says]
         #[arg(long, value_enum, value_name = "UNIT", ignore_case = true)]
         unit: Option<UnitName>,
     },
     /// Show which pairs changed between two maps
     Compare {
-        /// The earlier map: its number in the history, or a file
+        /// Earlier map: its number in the history, or a file
         #[arg(value_name = "A")]
         before: String,
-        /// The later map
+        /// Later map
         #[arg(value_name = "B")]
         after: String,
     },
     /// Show a stored map again
     Show {
-        /// Its number, as `history` shows it
+        /// Number of the map, as `history` shows it
         #[arg(value_name = "N")]
         number: i64,
     },
@@ -208,7 +207,7 @@ impl KindName {
     }
 }
 
-/// What to print.
+/// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FormatName {
     /// A screen

@@ -104,7 +104,7 @@ fn of_other_tool(path: &Path, machine: Option<&Machine>, unit: Option<UnitName>)
     drop(text);
     in_nanoseconds(&mut series, in_cycles, unit).map_err(|what| {
         Failure::unavailable(format!("{}: {what}", path.display())).next(format!(
-            "{} reads them as microseconds, --unit ns as what they say.",
+            "{} reads them as microseconds, --unit ns as nanoseconds.",
             suggestion::mention(&suggested_command::links_import_in("us"))
         ))
     })?;

@@ -73,7 +73,7 @@ fn head(map: &MemoryMap, conclusions: &MemoryConclusions, kept: &Kept) -> Vec<St
     }
     if conclusions.is_cache {
         let words = format!(
-            "; buffers of {} are less than four times the caches ({}). Latency and bandwidth of nodes are those of caches in part.",
+            "; buffers of {} are less than four times the caches ({}). Latency and bandwidth of nodes are partly those of caches.",
             bytes(map.buffer_bytes),
             bytes(map.caches_bytes)
         );

@@ -11,7 +11,7 @@ const EXAMPLES: &str = "Examples:
   corewise place 'all - core:0'                      all cpus except the first core's threads
   corewise place --machine fx-8150 'spread(4, cluster)'
   corewise place --as windows 'vcache - 0'           for start /affinity
-  corewise place --from taskset 55                   what another tool's notation means
+  corewise place --from taskset 55                   the cpus of another tool's notation
   corewise place --candidates --threads 4            placements worth trying with 4 threads";
 
 /// Returns the end of `place --help`: the placement language in one screen, and examples.
@@ -23,13 +23,13 @@ fn end_of_help() -> String {
 #[derive(Clone, Debug, Parser)]
 #[command(name = "place", after_help = end_of_help())]
 pub struct PlaceArguments {
-    /// The placement, such as 'llc:0', 'all - core:0' or 'spread(4, cluster)'; with --from, in another tool's notation
+    /// Placement, such as 'llc:0', 'all - core:0' or 'spread(4, cluster)'; with --from, in another tool's notation
     #[arg(value_name = "EXPR", required_unless_present = "candidates")]
     pub expression: Vec<String>,
     /// List the placements worth trying here, each with its reason and the number of equivalent ones
     #[arg(long, conflicts_with_all = ["expression", "notation", "from"])]
     pub candidates: bool,
-    /// With --candidates: for a program with this many threads
+    /// List candidates for a program with this many threads
     #[arg(long, value_name = "N", requires = "candidates", conflicts_with = "expression", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub threads: Option<u32>,
     /// Print only one notation, for scripts

@@ -7,10 +7,10 @@ use clap::Parser;
 const AFTER: &str = "Examples:
   corewise report                      the latest of each kind of this machine, as report.html
   corewise report 12 -o verdict.html   experiment 12
-  corewise report 3 7                  two surveys, and what changed between them
-  corewise report --figures figures    also each figure as a file of its own
+  corewise report 3 7                  two surveys, and the changes between them
+  corewise report --figures figures    also each figure as a separate file
   corewise report --markdown           the same in Markdown, as report.md
-  corewise history import report.html  takes what a report holds into another history
+  corewise history import report.html  takes the results of a report into another history
 
 Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
 
@@ -18,13 +18,13 @@ Exit status: 0 done   2 wrong usage   3 not permitted, or not available here";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "report", after_help = AFTER)]
 pub struct ReportArguments {
-    /// The numbers of what is reported, as `history` shows them; the latest of each kind of this machine by default
+    /// Numbers of the results to report, as `history` shows them [default: the latest of each kind of this machine]
     #[arg(value_name = "N")]
     pub numbers: Vec<i64>,
     /// The file to write, replacing an existing one; `-` writes to standard output [default: report.html, or report.md]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write Markdown instead of a page: answers, caveats and tables, to paste where others read it
+    /// Write Markdown instead of a page: answers, caveats and tables, to paste elsewhere
     #[arg(long)]
     pub markdown: bool,
     /// Also write each figure as an SVG file into this folder

@@ -17,7 +17,7 @@ pub const AFTER: &str = "Examples:
   corewise run --on all --roles 'io=^io-:0,work=^worker:all - 0' -- ./app
   corewise run --on 0-7 --enforce boundary -- ./app
   corewise run --on 0-7 --cgroup -- ./app    it cannot leave them, whatever mask it sets
-  corewise run --on llc:1 --pid 4711         places a running process; `corewise undo` takes that back
+  corewise run --on llc:1 --pid 4711         places a running process; `corewise undo` reverts that
 
 Roles: NAME=REGEX:EXPR, separated by commas. The regex may match anywhere in a thread's name; the kernel keeps 15 \
 bytes of a name. The regex ends at the first colon outside of parentheses and brackets (write \\: to match a colon). \
@@ -29,9 +29,10 @@ inherit them. Without --one-per-thread, --roles, --enforce, --cgroup and -v the 
 corewise stays, watches the command, and forwards signals. If corewise is killed (SIGKILL), the command continues \
 where it is; `corewise undo` removes a control group left behind.
 
-With --pid all threads of a running process get the cpus of --on, whatever each had before, until none is new. Its \
-memory stays where it is. corewise writes each thread's old cpus to its journal and ends; what the process starts \
-afterwards inherits the new ones. `corewise undo` gives each thread its old cpus, and what was started since those of its creator.
+With --pid, all threads of a running process get the cpus of --on, including those that start meanwhile. Its memory \
+does not move. corewise writes each thread's old cpus to its journal and ends. Threads and processes that it starts \
+afterwards inherit the new cpus. `corewise undo` gives each thread its old cpus; threads and processes started since \
+get the old cpus of their creator.
 
 Exit status: that of the command; 126 it could not be executed; 127 it was not found; if a signal ends it, the same \
 signal ends corewise (128+n in a shell). If nothing was started: 2 wrong usage; 3 not permitted or not available.";
@@ -40,13 +41,14 @@ signal ends corewise (128+n in a shell). If nothing was started: 2 wrong usage; 
 #[derive(Clone, Debug, Parser)]
 #[command(name = "run", override_usage = USAGE, after_help = AFTER)]
 pub struct RunArguments {
-    /// Where to run it, in the placement language: 0-3, 0x55, llc:0, 'all - core:0', 'spread(4, llc)'
+    /// Cpus of the command, in the placement language: 0-3, 0x55, llc:0, 'all - core:0', 'spread(4, llc)'
     #[arg(help_heading = "Where", long, value_name = "EXPR", required_unless_present = "rule")]
     pub on: Option<String>,
-    /// Run it where this rule of `corewise keep` says, with the rule's memory and threads, before its first instruction
+    /// Use the placement of this rule of `corewise keep`, with the rule's memory and threads, from the first instruction
     #[arg(help_heading = "Where", long, value_name = "NAME", conflicts_with_all = ["on", "memory", "one_per_thread", "roles"])]
     pub rule: Option<String>,
-    /// Where its memory comes from: local, bind:N, preferred:N, interleave:N,M, weighted:N,M; nodes counted as node:N, or all
+    /// Memory policy of the command: local, bind:N, preferred:N, interleave:N,M, weighted:N,M. Nodes are counted as in
+    /// node:N; `all` stands for all nodes
     #[arg(help_heading = "Where", long, value_name = "POLICY")]
     pub memory: Option<MemoryPolicy>,
     /// Pin each new thread to the next cpu of the placement
@@ -55,10 +57,11 @@ pub struct RunArguments {
     /// Place threads by their names: 'NAME=REGEX:EXPR,…'
     #[arg(help_heading = "Where", long, value_name = "ROLES")]
     pub roles: Option<String>,
-    /// What to do about threads that set their own cpus
+    /// Correct threads that set their own cpus
     #[arg(help_heading = "How", long, value_enum, value_name = "HOW")]
     pub enforce: Option<EnforcementName>,
-    /// Prefer these cpus instead of restricting the command to them: threads may run elsewhere where the system finds that better (Windows)
+    /// Prefer these cpus instead of restricting the command to them: threads may run elsewhere if the system finds that
+    /// better (Windows)
     #[arg(help_heading = "How", long, conflicts_with_all = ["memory", "rule", "one_per_thread", "roles", "enforce", "cgroup", "verbose"])]
     pub soft: bool,
     /// Ask the system not to slow it down to save power: EcoQoS off (Windows)
@@ -67,10 +70,10 @@ pub struct RunArguments {
     /// Also hold the command in a control group (cgroup v2 with a delegated cpuset controller), removed when it ends
     #[arg(help_heading = "How", long)]
     pub cgroup: bool,
-    /// Report what is set, and at the end which threads set their own cpus
+    /// Report the settings, and at the end the threads that set their own cpus
     #[arg(help_heading = "How", short, long)]
     pub verbose: bool,
-    /// Place a process that runs already, with all its threads, instead of starting a command
+    /// Place a running process, with all its threads, instead of starting a command
     #[arg(help_heading = "How", long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..),
         conflicts_with_all = ["memory", "one_per_thread", "roles", "enforce", "soft", "full_speed", "cgroup", "verbose", "command"])]
     pub pid: Option<u32>,
@@ -79,7 +82,7 @@ pub struct RunArguments {
     pub command: Vec<OsString>,
 }
 
-/// What to do about threads that set their own cpus.
+/// Treatment of threads that set their own cpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EnforcementName {
     /// Keep narrower masks; reset masks that reach outside the placement (or the cpus of the thread's role).

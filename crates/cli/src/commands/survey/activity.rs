@@ -1,7 +1,7 @@
 //! Activity: other events on each cpu while it was measured.
 
+use crate::draw::survey_row::SurveyRow;
 use corewise_machine::interrupt::plain_name;
-use corewise_model::survey::conclude::rows::Row;
 
 use crate::draw::grid::{Column, Grid};
 use crate::draw::latency::{cpu_label, tone};
@@ -11,7 +11,7 @@ use crate::draw::text::{Line, Tone};
 use crate::draw::wrap::unbroken;
 
 /// Returns the activity table: clock rate, interrupts, switches, and shares of time.
-pub fn activity(rows: &[Row]) -> Vec<StoryPart> {
+pub fn activity(rows: &[SurveyRow]) -> Vec<StoryPart> {
     if rows.is_empty() {
         return Vec::new();
     }
@@ -34,14 +34,14 @@ pub fn activity(rows: &[Row]) -> Vec<StoryPart> {
     vec![caption(rows), grid.into()]
 }
 
-fn caption(rows: &[Row]) -> StoryPart {
+fn caption(rows: &[SurveyRow]) -> StoryPart {
     let estimated = rows.iter().any(|row| matches!(row.frequency, Some((_, true))));
     let remark = if estimated { "; ~ is estimated from a chain of additions, not counted" } else { "" };
     let text = format!("of each cpu while it was measured{remark}");
     Line::new().strong("Activity").plain("  ").faint(text).hanging(2)
 }
 
-fn cells(row: &Row) -> Vec<Line> {
+fn cells(row: &SurveyRow) -> Vec<Line> {
     let plain = |text: String| Line::new().plain(text);
     let rate = |value: f64| quiet_zero(value, brief(value));
     let percent = |value: f64| quiet_zero(value, decimal(value * 100.0, 1));
@@ -77,7 +77,7 @@ fn quiet_zero(value: f64, text: String) -> Line {
 }
 
 /// Returns interrupts by source, most frequent first: a line for each row of cpus.
-pub fn sources(rows: &[Row]) -> Vec<StoryPart> {
+pub fn sources(rows: &[SurveyRow]) -> Vec<StoryPart> {
     if rows.iter().all(|row| row.sources.is_empty()) {
         return Vec::new();
     }

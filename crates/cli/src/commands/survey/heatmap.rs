@@ -37,7 +37,7 @@ pub fn links(survey: &Survey) -> Vec<StoryPart> {
 fn figure(survey: &Survey) -> Option<StoryFigure> {
     let links = &survey.links;
     let map = choose(&survey.machine, links, FIGURE_COLUMNS)?;
-    let (title, what) = ("What talking between cpus costs", "compare-and-swap, ns one way");
+    let (title, what) = ("Cost of talking between cpus", "compare-and-swap, ns one way");
     let text = SvgText {
         title: title.to_owned(),
         subtitle: format!("{}, {what}, {} measured", model_name(&survey.machine), pairs_words(links)),
@@ -53,7 +53,7 @@ fn figure(survey: &Survey) -> Option<StoryFigure> {
     Some(StoryFigure {
         name: "links",
         title: title.to_owned(),
-        caption: format!("{cell} Dark is cheap. Those of one last-level cache stand together."),
+        caption: format!("{cell} Dark is cheap. Cpus of one last-level cache stand together."),
         picture: FigurePicture::Heat(Box::new(map.heat_map(&survey.machine)), text),
     })
 }

@@ -2,7 +2,6 @@
 
 use corewise_model::Survey;
 use corewise_model::survey::conclude::Conclusions;
-use corewise_model::survey::conclude::rows::rows;
 
 use super::activity::{activity, sources};
 use super::heatmap;
@@ -12,15 +11,17 @@ use crate::draw::machine::{FEW_OBJECTS, picture};
 use crate::draw::stalls;
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart, paragraphs};
-use crate::draw::suggestion::{again, budget_of, words_in_shell};
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::survey::{Kept, foot, head};
+use crate::draw::survey_again::{format_budget, repeat_survey};
+use crate::draw::survey_row::survey_rows;
 use crate::draw::text::Line;
 
 /// Composes the story of a survey; `memory` is a line on the latest map of memory.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept, memory: Vec<Line>) -> Story {
-    let rows = rows(survey, conclusions);
+    let rows = survey_rows(survey, conclusions);
     let machine = survey.machine.clone();
-    Story::new(words_in_shell(again(survey, &budget_of(survey)).words()))
+    Story::new(words_in_shell(repeat_survey(survey, &format_budget(survey)).words()))
         .with(Head, head(survey, kept))
         .with(Evidence, vec![StoryPart::drawing(move |width, _| picture(&machine, width, FEW_OBJECTS))])
         .with(Evidence, figures(&rows))

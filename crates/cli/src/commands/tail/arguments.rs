@@ -18,7 +18,7 @@ pub const AFTER: &str = "Examples:
   corewise tail --explain                also shows the cause of each stall (root, or CAP_PERFMON)
   corewise tail --cpus 0,3 --budget 5m   two cpus for longer: rarer stalls
   corewise tail --work compute           stalls as a computing program sees them
-  corewise tail --beside -- ./app        what interrupts a program, without spinning on its cpus
+  corewise tail --beside -- ./app        interruptions of a program, without spinning on its cpus
   corewise tail --explain --record t.gz  stores the kernel's events; --replay t.gz shows them anywhere
 
 A loop that never waits reads the clock again and again. A piece is a stall if it takes longer than usual by at least \
@@ -39,18 +39,18 @@ signal ends corewise (128+n in a shell).";
 #[derive(Clone, Debug, Parser)]
 #[command(name = "tail", override_usage = USAGE, after_help = AFTER)]
 pub struct TailArguments {
-    /// The cpus, in the placement language: 0-3, llc:0, 'all - core:0', isolated [default: all allowed cpus]
-    #[arg(help_heading = "What is measured", long, value_name = "EXPR")]
+    /// Use only these cpus, in the placement language: 0-3, llc:0, 'all - core:0', isolated [default: all allowed cpus]
+    #[arg(help_heading = "Measurement", long, value_name = "EXPR")]
     pub cpus: Option<String>,
     /// Total duration, such as 10s or 5m [default: 30s, more above 32 cpus]
-    #[arg(help_heading = "What is measured", long, value_name = "DURATION", value_parser = budget)]
+    #[arg(help_heading = "Measurement", long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
     // Below a few readings of the clock there is no stall, and stalls of a second are out of scope.
     /// Count a piece as a stall if it takes this much longer than usual, such as 500ns or 5us
-    #[arg(help_heading = "What is measured", long, value_name = "DURATION", default_value = "1us", value_parser = between("100ns", "1s"))]
+    #[arg(help_heading = "Measurement", long, value_name = "DURATION", default_value = "1us", value_parser = between("100ns", "1s"))]
     pub threshold: Duration,
-    /// The piece of work to time
-    #[arg(help_heading = "What is measured", long, value_enum, value_name = "WORK", default_value = "spin")]
+    /// Piece of work to time
+    #[arg(help_heading = "Measurement", long, value_enum, value_name = "WORK", default_value = "spin")]
     pub work: WorkName,
     /// Name the causes by the kernel's tracepoints
     #[arg(help_heading = "Causes", long)]
@@ -59,7 +59,7 @@ pub struct TailArguments {
     #[arg(help_heading = "Causes", long)]
     pub fifo: bool,
     /// The seed of the random orders [default: from the clock]
-    #[arg(help_heading = "What is measured", long, value_name = "N")]
+    #[arg(help_heading = "Measurement", long, value_name = "N")]
     pub seed: Option<u64>,
     /// Write the stalls and the kernel's events to a new file (JSON, gzip)
     #[arg(help_heading = "Causes", long, value_name = "FILE", conflicts_with = "beside")]
@@ -71,14 +71,14 @@ pub struct TailArguments {
     #[arg(help_heading = "Output and history", long, value_name = "FOLDER", conflicts_with = "beside")]
     pub histograms: Option<PathBuf>,
     /// Run a command and report what interrupts it
-    #[arg(help_heading = "What is measured", long, conflicts_with_all = ["explain", "fifo", "work", "threshold", "seed"], requires = "command")]
+    #[arg(help_heading = "Measurement", long, conflicts_with_all = ["explain", "fifo", "work", "threshold", "seed"], requires = "command")]
     pub beside: bool,
     /// The command that --beside watches
     #[arg(value_name = "COMMAND", last = true, requires = "beside")]
     pub command: Vec<OsString>,
 }
 
-/// What is timed.
+/// Piece of work that is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WorkName {
     /// Only the clock: the finest resolution

@@ -4,7 +4,6 @@ use corewise_machine::CpuSet;
 use corewise_model::Survey;
 use corewise_model::histogram::Histogram;
 use corewise_model::survey::conclude::Conclusions;
-use corewise_model::survey::conclude::rows::rows;
 
 use super::percentiles::percentiles;
 use crate::draw::findings::findings;
@@ -12,16 +11,18 @@ use crate::draw::latency::{figures, latency};
 use crate::draw::stalls;
 use crate::draw::story::StoryRole::{Answer, Evidence, Head, Notes};
 use crate::draw::story::{Story, StoryPart};
-use crate::draw::suggestion::{again, budget_of, words_in_shell};
+use crate::draw::suggestion::words_in_shell;
 use crate::draw::survey::{Kept, foot, head};
+use crate::draw::survey_again::{format_budget, repeat_survey};
+use crate::draw::survey_row::survey_rows;
 
 /// Composes the story of a measurement of stalls.
 pub fn story(survey: &Survey, conclusions: &Conclusions, kept: &Kept) -> Story {
-    let rows = rows(survey, conclusions);
+    let rows = survey_rows(survey, conclusions);
     let curves: Vec<(CpuSet, Histogram)> =
         survey.cpus.iter().map(|seen| (CpuSet::of(seen.cpu), seen.tail.clone())).collect();
     let remarks = [stalls::watching(survey), stalls::periods(survey), stalls::unexplained(survey)];
-    Story::new(words_in_shell(again(survey, &budget_of(survey)).words()))
+    Story::new(words_in_shell(repeat_survey(survey, &format_budget(survey)).words()))
         .with(Head, head(survey, kept))
         .with(Evidence, figures(&rows))
         .with(Evidence, latency(survey, &rows))

@@ -37,12 +37,12 @@ pub const AFTER: &str = "Examples:
   corewise try --start server='redis-server --port 7777' --ready 'redis-cli -p 7777 ping' \
     --metric 'rps=([0-9.]+) requests per second' --higher -- redis-benchmark -p 7777 -t get -q
   corewise try --start server='./server' --on 'server=0, load=1' --on 'server=llc:0, load=llc:1' -- ./load
-  corewise try --simulate truth.toml             how often true effects that you choose are found
+  corewise try --simulate truth.toml             how often chosen true effects are found
   corewise try --resume                          continues the last experiment, with its error rate intact
-  corewise try --again 12                        makes experiment 12 once more, from its beginning
+  corewise try --again 12                        repeats experiment 12 from its beginning
 
 Each block runs every placement once, in random order, including the OS default. Blocks repeat until the verdict is \
-clear. You may stop at any time (Ctrl-C): the verdict so far is valid, however often you look. A placement wins when \
+clear. You may stop at any time (Ctrl-C): the verdict so far is valid, however often you look. A placement wins if \
 it is proven better at the error rate and its estimate reaches the margin. docs/statistics.md explains how every \
 number is computed.
 
@@ -56,139 +56,147 @@ decision.";
 #[command(group(ArgGroup::new("services").args(["start", "parts"]).multiple(true).conflicts_with_all(["threads", "suite", "simulate", "resume", "again", "live"])))]
 #[command(group(ArgGroup::new("live").args(["pid", "unit", "matches"]).multiple(true).conflicts_with_all(["threads", "metric_file", "vary", "follow", "timeout", "estimate_clock", "suite", "simulate", "resume"])))]
 pub struct TryArguments {
-    /// A placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3; `os` is the OS default, which is always
-    /// tried; 'EcoQoS off' is the same where Windows may not slow the command down [default: those that `corewise place --candidates` lists]
+    /// Placement to try, such as 'all - core:0', 'spread(4, llc)' or 0-3. `os` is the OS default, which is always tried.
+    /// 'EcoQoS off' is the OS default without slowing by Windows [default: the placements of `corewise place
+    /// --candidates`]
     #[arg(help_heading = "Placements and memory", long, value_name = "EXPR")]
     pub on: Vec<String>,
-    /// Try whether it matters to be near this device, by what the system reports: adds near(DEVICE) and !near(DEVICE), to the
-    /// placements of --on or to those that are planned; where there are roles, of all but `load` and `rest`.
-    /// `corewise topology --devices` lists the devices
+    /// Try cpus near this device and away from it, as the system reports them. Adds near(DEVICE) and !near(DEVICE) to the
+    /// placements of --on, or to the planned ones; with roles, for all roles but `load` and `rest`. `corewise topology
+    /// --devices` lists the devices
     #[arg(help_heading = "Placements and memory", long, value_name = "DEVICE", conflicts_with_all = ["threads", "resume", "again", "simulate"])]
     pub near: Option<String>,
-    /// Where the program's memory comes from, as for `corewise run`: local, interleave:all, bind:0, preferred:0 or weighted:all; may be
-    /// repeated. Tried with the OS default and with each placement of --on, as far as they differ. For one placement alone: --on
-    /// 'EXPR @ POLICY' [default: with placements that are planned, on several memory nodes, those that `docs/trying.md` lists]
+    /// Memory policy to try, as for `corewise run`: local, interleave:all, bind:0, preferred:0 or weighted:all; may be
+    /// repeated. It is tried with the OS default and with each placement of --on, if that makes a difference. For a single
+    /// placement: --on 'EXPR @ POLICY' [default: with planned placements on several memory nodes, the policies that
+    /// `docs/trying.md` lists]
     #[arg(help_heading = "Placements and memory", long, value_name = "POLICY", value_parser = memory_policy, conflicts_with_all = ["threads", "resume", "again", "simulate", "pid", "unit", "matches"])]
     pub memory: Vec<MemoryPolicy>,
-    /// One number: the program's threads, to plan placements of that many cpus. A list such as 1,2,4,8: find the best
-    /// number, the effect of pinning, and how it scales (needs --threads-as or {threads})
+    /// Number of the program's threads, to plan placements of that many cpus. With a list such as 1,2,4,8, find the best
+    /// number, the effect of pinning, and how the program scales (needs --threads-as or {threads})
     #[arg(help_heading = "Threads", long, value_name = "N,...", conflicts_with = "on", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=8_192))]
     pub threads: Vec<u32>,
-    /// The environment variable that sets the program's number of threads, such as OMP_NUM_THREADS; or write {threads}
+    /// Environment variable that sets the program's number of threads, such as OMP_NUM_THREADS; or write {threads}
     /// in the command
     #[arg(help_heading = "Threads", long, value_name = "VAR", requires = "threads")]
     pub threads_as: Vec<String>,
-    /// The environment variable that sets the program's cpus, one for each thread ("0,2,4"), such as GOMP_CPU_AFFINITY;
-    /// every number is then tried pinned, even with more threads than cpus
+    /// Environment variable that sets the program's cpus, one for each thread ("0,2,4"), such as GOMP_CPU_AFFINITY. Every
+    /// number is then tried pinned, even with more threads than cpus
     #[arg(help_heading = "Threads", long, value_name = "VAR", requires = "threads")]
     pub pins_as: Vec<String>,
     /// Try each number of threads pinned to as many cpus (yes), with the OS default (no), or both [default: both]
     #[arg(help_heading = "Threads", long, value_name = "HOW", requires = "threads", hide_possible_values = true)]
     pub pinned: Option<Pinned>,
-    /// The number to compare, with its unit, in the last line of the output that has it. NAME alone finds "NAME: 12.3 ms", "NAME=12.3k",
-    /// "metric NAME 12.3" and JSON's "NAME": 12.3; NAME=REGEX takes the number at the first group of a regular expression
-    /// [default: wall time]
+    /// Number to compare, with its unit, from the last line of the output that contains it. NAME alone finds "NAME: 12.3
+    /// ms", "NAME=12.3k", "metric NAME 12.3" and JSON's "NAME": 12.3. NAME=REGEX takes the number at the first group of a
+    /// regular expression [default: wall time]
     #[arg(help_heading = "How it is judged", long, value_name = "NAME[=REGEX]")]
     pub metric: Option<String>,
-    /// Take the metric and the guards from this file, which the program writes, instead of its output. corewise removes it before each
-    /// run, and a run that does not write it has failed; relative to the folder in which corewise is started
+    /// Read the metric and the guards from this file, which the program writes, instead of the output. The path is relative
+    /// to the folder in which corewise is started. corewise removes the file before each run. A run that does not write it
+    /// has failed
     #[arg(help_heading = "How it is judged", long, value_name = "FILE")]
     pub metric_file: Option<String>,
-    /// Run this in a shell before each block, to change what should not matter: `make relink SEED=$COREWISE_VARY` for another order of
-    /// the objects; the variable has a random number. Without it the environment's size varies, and with it where the stack begins
+    /// Run this in a shell before each block, to vary conditions that should not matter. The variable COREWISE_VARY has a
+    /// random number: `make relink SEED=$COREWISE_VARY` gives the objects another order. Without --vary, the size of the
+    /// environment varies, and so does the start of the stack
     #[arg(help_heading = "Command", long, value_name = "SCRIPT")]
     pub vary: Option<String>,
-    /// The command is a launcher: a run lasts until the process of this name has ended that it leaves behind, as a game does
+    /// Treat the command as a launcher, as of a game: a run ends when the process NAME, which the command leaves running, has
+    /// ended
     #[arg(help_heading = "Command", long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub follow: Option<String>,
-    /// Place this running process, with all that descends from it, instead of running a command: a trial is then a slot in which all its threads
-    /// stand on one placement. Everything is given back in the end
+    /// Place this running process and its descendants instead of running a command. A trial is then a slot in which all
+    /// threads stand on one placement. Everything is given back at the end
     #[arg(help_heading = "Running processes", long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
-    /// The same for the processes of a systemd unit
+    /// Place the processes of this systemd unit, as with --pid
     #[arg(help_heading = "Running processes", long, value_name = "UNIT", value_parser = parse_unit)]
     pub unit: Option<String>,
-    /// The same for the processes that match, as in rules of `corewise keep`: 'exe=*/postgres'
+    /// Place the matching processes, as in rules of `corewise keep`: 'exe=*/postgres'
     #[arg(help_heading = "Running processes", long = "match", value_name = "FIELD=PATTERN")]
     pub matches: Vec<String>,
     #[arg(help = sample_help(), help_heading = "Running processes", long, value_name = "SOURCE", requires = "live")]
     pub sample: Option<String>,
-    /// The metric counts since the program's start: what is added in a second is compared [default: for names that end in _total]
+    /// Compare the increase per second of a metric that counts since the program's start [default: for names that end in
+    /// _total]
     #[arg(help_heading = "Running processes", long, requires = "sample")]
     pub counter: bool,
-    /// How long a slot is measured, from 0.1s to 60s [default: found before the first]
+    /// Duration of a slot's measurement, from 0.1s to 60s [default: found before the first slot]
     #[arg(help_heading = "Running processes", long, value_name = "DURATION", requires = "live", value_parser = between("100ms", "60s"))]
     pub slot: Option<Duration>,
     /// Leave a placement at once, and for good, when this happens in a slot: 'p99(latency_seconds) > 50ms'
     #[arg(help_heading = "Running processes", long, value_name = "LIMIT", requires = "live")]
     pub stop_if: Vec<String>,
-    /// Show whose threads, or which parts, would stand where, and exit
+    /// Show the threads or the parts with their planned cpus, and exit
     #[arg(help_heading = "Placements and memory", long, conflicts_with_all = ["csv", "markdown"])]
     pub dry_run: bool,
-    /// Start this service before the command, which is then its load: NAME=COMMAND, for a shell; may be repeated. Each has a placement of its
-    /// own: --on 'server=0, load=1'. Every trial starts them anew, on their cpus from the first instruction, and ends them
+    /// Start this service before the command, which is then its load: NAME=COMMAND, for a shell; may be repeated. Each
+    /// service has its own placement: --on 'server=0, load=1'. Every trial starts the services anew, on their cpus from the
+    /// first instruction, and ends them
     #[arg(help_heading = "Services", long, value_name = "NAME=COMMAND")]
     pub start: Vec<String>,
-    /// What succeeds once a service is ready, for a shell: [NAME=]COMMAND; without NAME that of the last --start [default: it has run
-    /// for 0.5s]
+    /// Shell command that succeeds once the service is ready: [NAME=]COMMAND; without NAME, for the last --start [default:
+    /// the service has run for 0.5s]
     #[arg(help_heading = "Services", long, value_name = "COMMAND", requires = "services")]
     pub ready: Vec<String>,
-    /// How long a service may take to be ready [default: 30s]
+    /// Maximum time until a service is ready [default: 30s]
     #[arg(help_heading = "Services", long, value_name = "DURATION", requires = "services", value_parser = between("100ms", "24h"))]
     pub ready_within: Option<Duration>,
-    /// Start the services once a session; their threads move from placement to placement
+    /// Start the services only once a session; their threads move from placement to placement
     #[arg(help_heading = "Services", long, requires = "services")]
     pub keep_started: bool,
-    /// The services, their threads, the command and placements from a file (TOML)
+    /// Read the services, their threads, the command and the placements from this file (TOML)
     #[arg(help_heading = "Services", long, value_name = "FILE")]
     pub parts: Option<PathBuf>,
-    /// Threads that have a placement of their own, by their names: NAME=REGEX, as in io='^io-' for --on 'io=0'; of services, or of running
-    /// processes, whose other threads are `rest`
+    /// Give threads with matching names their own placement: NAME=REGEX, as in io='^io-' for --on 'io=0'. This applies to
+    /// services and to running processes; the other threads of running processes are `rest`
     #[arg(help_heading = "Services", long, value_name = "NAME=REGEX")]
     pub role: Vec<String>,
-    /// Higher values of the metric are better [default: as its name or unit says: fps, ops/s, score; ms, latency, p99]
+    /// Prefer higher values of the metric [default: by its name or unit, such as fps, ops/s or score; ms, latency or p99]
     #[arg(help_heading = "How it is judged", long, requires = "metric")]
     pub higher: bool,
-    /// Lower values of the metric are better
+    /// Prefer lower values of the metric
     #[arg(help_heading = "How it is judged", long, requires = "metric", conflicts_with = "higher")]
     pub lower: bool,
-    /// A metric that must not get worse: no placement wins before it is proven not to be worse by --guard-margin; lower
-    /// is better; written as for --metric
+    /// Metric that must not get worse, written as for --metric; lower is better. No placement wins before its guard is proven
+    /// not to be worse by --guard-margin
     #[arg(help_heading = "How it is judged", long, value_name = "NAME[=REGEX]")]
     pub guard: Vec<String>,
-    /// The same, where higher is better
+    /// Metric that must not get worse, as with --guard; higher is better
     #[arg(help_heading = "How it is judged", long, value_name = "NAME[=REGEX]")]
     pub guard_higher: Vec<String>,
-    /// How much worse a guard may get, such as 5% [default: 10%]
+    /// Margin by which a guard may get worse, such as 5% [default: 10%]
     #[arg(help_heading = "How it is judged", long, value_name = "PERCENT", value_parser = parse_percent)]
     pub guard_margin: Option<f64>,
-    /// What decides: the typical run, the mean of all runs, or how many runs are slow (tail); the other two are shown
-    /// beside it. Numbers of threads and suites are always judged by typical runs [default: typical]
+    /// Statistic that decides: the typical run, the mean of all runs, or the number of slow runs (tail). The other two are
+    /// shown beside it. Numbers of threads and suites are always judged by typical runs [default: typical]
     #[arg(help_heading = "How it is judged", long, value_name = "WHAT", conflicts_with_all = ["threads", "suite"], hide_possible_values = true)]
     pub what: Option<Asked>,
-    /// A run is slow that costs more than this many times the median of the OS default [default: 1.5]
+    /// Count a run as slow if it costs more than this many times the median of the OS default [default: 1.5]
     #[arg(help_heading = "How it is judged", long, value_name = "TIMES", value_parser = parse_times)]
     pub slow: Option<f64>,
-    /// In the mean a run counts as at most this many times the median of the OS default, a failed one as that [default: 3]
+    /// Limit a run in the mean to this many times the median of the OS default; a failed run counts as exactly that [default:
+    /// 3]
     #[arg(help_heading = "How it is judged", long, value_name = "TIMES", value_parser = parse_times)]
     pub cap: Option<f64>,
-    /// The smallest difference that matters, such as 3% [default: 3%; 10% for the mean, and for a metric named like a
+    /// Smallest difference that matters, such as 3% [default: 3%; 10% for the mean, and for a metric named like a
     /// tail, such as p99 or max; for slow runs it is a share of all runs]
     #[arg(help_heading = "How it is judged", long, value_name = "PERCENT", value_parser = parse_percent)]
     pub margin: Option<f64>,
-    /// The false-positive rate, such as 5% [default: 5%]
+    /// False-positive rate, such as 5% [default: 5%]
     #[arg(help_heading = "How it is judged", long, value_name = "PERCENT", value_parser = parse_percent)]
     pub error_rate: Option<f64>,
-    /// After a placement has won, run it and the OS default once more in long stretches of runs, whose first quarter does
-    /// not count: finds what a placement leaves behind for the next run, such as heat
+    /// After a placement has won, run it and the OS default again in long stretches of runs. The first quarter of each stretch
+    /// does not count. This finds effects of a placement on the next run, such as heat
     #[arg(help_heading = "How it is judged", long, conflicts_with_all = ["threads", "suite"])]
     pub confirm: bool,
-    /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks, or 200 where
+    /// Maximum duration, such as 90s or 5m [default: until it is decided, at most 60 blocks, or 200 if
     /// the mean or slow runs decide]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = budget)]
     pub budget: Option<Duration>,
-    /// End when so much time was spent on placements that look worse, and all that are still tried do [default for running processes: half
-    /// of the budget]
+    /// End once this much time was spent on placements that look worse, if all remaining placements look worse [default for
+    /// running processes: half of the budget]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = budget, conflicts_with_all = ["threads", "suite"])]
     pub worse_at_most: Option<Duration>,
     /// Maximum number of runs, including earlier sessions; one warm-up per placement is not counted
@@ -197,40 +205,40 @@ pub struct TryArguments {
     /// End a run that takes longer, such as 30s, and count it as failed [default: never]
     #[arg(help_heading = "How it ends", long, value_name = "DURATION", value_parser = between("1ms", "24h"))]
     pub timeout: Option<Duration>,
-    /// How long the machine rests before each run, such as 1s or 0s [default: a tenth of a run, from 0.05s to 2s]
+    /// Let the machine rest this long before each run, such as 1s or 0s [default: a tenth of a run, from 0.05s to 2s]
     #[arg(help_heading = "Command", long, value_name = "DURATION", value_parser = between("0s", "1h"), env = "COREWISE_REST", hide_env = true)]
     pub rest: Option<Duration>,
-    /// Estimate each run's clock rate if cycles cannot be counted (in virtual machines, or without permission), by
-    /// visits of 1 ms to the cpus it uses; costs up to 2 % of a run shorter than 0.2 s, and 0.3 % of one cpu in longer
-    /// ones
+    /// Estimate each run's clock rate if cycles cannot be counted (in virtual machines, or without permission), by visits of
+    /// 1 ms to the cpus it uses. This takes up to 2 % of a run shorter than 0.2 s, and 0.3 % of one cpu in longer runs
     #[arg(help_heading = "Command", long, conflicts_with = "simulate")]
     pub estimate_clock: bool,
     #[arg(help = suite_help(), help_heading = "Suites, stored and simulated experiments", long, value_name = "SUITE", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "simulate", "command"])]
     pub suite: Option<String>,
-    /// Print the command that installs the programs of the suite, and exit
+    /// Print the command that installs the suite's programs, and exit
     #[arg(help_heading = "Suites, stored and simulated experiments", long, requires = "suite", conflicts_with_all = ["resume", "csv", "markdown", "json"])]
     pub install: bool,
-    /// Continue a stored experiment: its number, or the last one of this machine; with --suite, its last session
+    /// Continue this stored experiment, or without N the last one of this machine; with --suite, the suite's last session
     #[arg(help_heading = "Suites, stored and simulated experiments", long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["on", "follow", "role", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "seed", "command"])]
     pub resume: Option<Option<i64>>,
-    /// Make a stored experiment once more, from its beginning: its command, metric, guards and margin, with the placements of
-    /// --on or with its own, as they are on this machine now; of running processes with those of --pid, --unit and --match, or its own
+    /// Repeat this stored experiment from its beginning, with its command, metric, guards and margin. Its placements are used
+    /// as they are on this machine now, unless --on names others. Its running processes are used, unless --pid, --unit or
+    /// --match name others
     #[arg(help_heading = "Suites, stored and simulated experiments", long, value_name = "N", conflicts_with_all = ["threads", "follow", "role", "metric", "metric_file", "vary", "guard", "guard_higher", "guard_margin", "what", "slow", "cap", "margin", "error_rate", "timeout", "resume", "suite", "simulate", "command"])]
     pub again: Option<i64>,
-    /// Simulate a program whose true effects this file (TOML) gives: gains = [0.05, 0.0], noise = "typical"; stores
-    /// nothing
+    /// Simulate a program with the true effects in this file (TOML): gains = [0.05, 0.0], noise = "typical". Nothing is
+    /// stored
     #[arg(help_heading = "Suites, stored and simulated experiments", long, value_name = "FILE", conflicts_with_all = ["on", "follow", "role", "threads", "metric", "metric_file", "vary", "guard", "guard_higher", "timeout", "resume", "suite", "command"])]
     pub simulate: Option<PathBuf>,
-    /// The seed of the random orders [default: from the clock]
+    /// Seed of the random orders [default: from the clock]
     #[arg(help_heading = "Suites, stored and simulated experiments", long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print one line of comma-separated values per run; the first run's `notes` are the caveats
+    /// Print one line of comma-separated values per run; the `notes` of the first run are the caveats
     #[arg(help_heading = "Output and history", long, conflicts_with_all = ["markdown", "json"])]
     pub csv: bool,
     /// Print the result as Markdown, with its caveats
     #[arg(help_heading = "Output and history", long, conflicts_with = "json")]
     pub markdown: bool,
-    /// Write a self-contained SVG picture of how it scales with --threads; replaces an existing file
+    /// Write a self-contained SVG picture of how the program scales with --threads; replaces an existing file
     #[arg(help_heading = "Output and history", long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
     /// The command and its arguments
@@ -241,27 +249,27 @@ pub struct TryArguments {
 fn suite_help() -> String {
     let built_in = one_of(&BUILT_IN.map(|(name, _)| name));
     format!(
-        "Try the benchmarks of a suite, and show a table with a row for each: a file (TOML), or a built-in suite, {built_in}"
+        "Try the benchmarks of a suite, a file (TOML) or a built-in one ({built_in}), and show a table with a row for each"
     )
 }
 
 fn sample_help() -> String {
     let [rate, cpu_time, run_delay] = MetricWord::ALL.map(MetricWord::word);
     format!(
-        "Where the metrics of running processes are read: a command, such as 'redis-cli info stats', or a page in Prometheus' text \
-         format, such as http://localhost:9113/metrics. There --metric also understands {rate}(NAME), p99(HISTOGRAM), \
-         NAME{{label=\"value\"}} and {cpu_time}(NAME); {run_delay} and {cpu_time} need no source"
+        "Source of the metrics of running processes: a command, such as 'redis-cli info stats', or a page in Prometheus' text \
+         format, such as http://localhost:9113/metrics. With it, --metric also understands {rate}(NAME), p99(HISTOGRAM), \
+         NAME{{label=\"value\"}} and {cpu_time}(NAME). {run_delay} and {cpu_time} need no source"
     )
 }
 
-/// What decides, as it is typed.
+/// Statistic that decides, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Asked {
     /// The typical run.
     Typical,
     /// The mean of all runs.
     Mean,
-    /// How many runs are slow.
+    /// The number of slow runs.
     Tail,
 }
 
@@ -275,14 +283,14 @@ impl From<Asked> for What {
     }
 }
 
-/// Who says where threads run.
+/// Pinning of threads that is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pinned {
-    /// The operating system.
+    /// Threads run on the OS default.
     No,
-    /// A placement of as many cpus.
+    /// Threads are pinned to as many cpus.
     Yes,
-    /// Each in turn.
+    /// Both in turn.
     Both,
 }
 

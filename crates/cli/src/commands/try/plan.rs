@@ -107,7 +107,7 @@ fn screen(document: &PlanDocument, width: usize) -> Screen {
     screen.extend(line(format!("{what} in random order, on")));
     for placement in &document.placements {
         let cpus = match &placement.cpus {
-            None => "what each of them has now".to_owned(),
+            None => "the cpus that each of them has now".to_owned(),
             Some(_) if !placement.roles.is_empty() => placement.reason.clone(),
             Some(cpus) => format!("cpus {cpus}"),
         };

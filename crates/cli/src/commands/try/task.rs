@@ -226,7 +226,7 @@ impl NewExperiment {
             && typed.guard.is_empty()
             && typed.guard_higher.is_empty()
         {
-            return Err(Failure::usage("--metric-file needs --metric: what in the file is the number to compare?")
+            return Err(Failure::usage("--metric-file needs --metric, which names the number in the file")
                 .next("For example: --metric fps --metric-file results.json"));
         }
         let guards = typed.guard.iter().map(|text| metric_of_guard(text, false, &typed));

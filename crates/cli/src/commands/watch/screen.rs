@@ -144,7 +144,7 @@ fn help(width: usize, height: usize) -> Vec<Line> {
     lines.push(Line::new());
     lines.push(
         Line::new()
-            .faint("* is a thread of this corewise. docs/watch.md says what the columns are. Any key goes on.")
+            .faint("* is a thread of this corewise. docs/watch.md explains the columns. Any key closes this.")
             .cut(width),
     );
     lines.resize(height.max(1), Line::new());

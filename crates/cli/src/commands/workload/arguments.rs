@@ -25,7 +25,7 @@ Exit status: 0 done   2 wrong usage   3 not permitted, or not available here   4
 #[derive(Clone, Debug, PartialEq, Parser)]
 #[command(name = "workload", after_help = AFTER)]
 pub struct WorkloadArguments {
-    /// Which.
+    /// Workload to run.
     #[command(subcommand)]
     pub workload: WorkloadCommand,
     /// Number of threads [default: one per cpu of --pin, or else per allowed cpu]
@@ -63,7 +63,7 @@ pub enum WorkloadCommand {
         /// Approximate number of triangles in the computed mesh
         #[arg(long, value_name = "N")]
         triangles: Option<usize>,
-        /// How rows are divided among threads
+        /// Division of rows among threads
         #[arg(long, value_enum, value_name = "SPLIT")]
         split: Option<SplitName>,
         /// Keep the tables and pictures in this folder
@@ -72,7 +72,7 @@ pub enum WorkloadCommand {
     },
     /// JSON lines through threads that send each other messages: communication
     Pipeline {
-        /// What messages go through
+        /// Transport of messages
         #[arg(long, value_enum, value_name = "VIA", default_value = "channel")]
         via: ViaName,
         /// The layout of ring slots
@@ -81,7 +81,7 @@ pub enum WorkloadCommand {
         /// Lines in one message
         #[arg(long, value_name = "N")]
         batch: Option<usize>,
-        /// Messages that fit into a link
+        /// Capacity of a link, in messages
         #[arg(long, value_name = "N")]
         capacity: Option<usize>,
         /// Threads per lane, 1 to 5
@@ -111,7 +111,7 @@ pub enum WorkloadCommand {
     },
     /// A path tracer that can copy its scene to each memory node
     Render {
-        /// Whether each node has its own copy of the scene
+        /// Give each node its own copy of the scene
         #[arg(long, value_enum, value_name = "WHETHER", default_value = "on")]
         numa_aware: Switch,
         /// Paths per pixel
@@ -135,19 +135,19 @@ pub enum WorkloadCommand {
     },
     /// Pairs of threads or processes that wake each other in turn: waiting
     Pingpong {
-        /// How they wake each other
+        /// Means of waking each other
         #[arg(long, value_enum, value_name = "BY", default_value = "futex")]
         by: ByName,
         /// Run the second of each pair as a process
         #[arg(long)]
         processes: bool,
-        /// What a second process is started with.
+        /// Mark of the second process of a pair.
         #[arg(long, hide = true)]
         partner: bool,
     },
 }
 
-/// How rows are divided among threads.
+/// Division of rows among threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SplitName {
     /// Each thread takes an equal block of neighbouring rows
@@ -156,7 +156,7 @@ pub enum SplitName {
     Queue,
 }
 
-/// What messages go through.
+/// Transport of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ViaName {
     /// A bounded channel of crossbeam-channel
@@ -174,7 +174,7 @@ pub enum Switch {
     Off,
 }
 
-/// How two threads wake each other.
+/// Means by which two threads wake each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ByName {
     /// A word in memory; only for threads

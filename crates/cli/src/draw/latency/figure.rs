@@ -1,6 +1,6 @@
 //! Figures of latency: percentiles of each cpu, and the cpus side by side.
 
-use corewise_model::survey::conclude::rows::Row;
+use crate::draw::survey_row::SurveyRow;
 
 use crate::draw::plot::{Axis, Mark, Plot, Scale, Series};
 use crate::draw::story::{StoryFigure, StoryPart};
@@ -14,12 +14,12 @@ const FEW: usize = 32;
 const MANY: usize = 6;
 
 /// Returns the figures that have data.
-pub fn figures(rows: &[Row]) -> Vec<StoryPart> {
+pub fn figures(rows: &[SurveyRow]) -> Vec<StoryPart> {
     [percentiles(rows), beside(rows)].into_iter().flatten().map(StoryPart::Figure).collect()
 }
 
-fn percentiles(rows: &[Row]) -> Option<StoryFigure> {
-    let line = |row: &Row| {
+fn percentiles(rows: &[SurveyRow]) -> Option<StoryFigure> {
+    let line = |row: &SurveyRow| {
         let tail = &row.tail;
         let values = [tail.p50_ns, tail.p90_ns, tail.p99_ns, tail.p99_9_ns, tail.p99_99_ns];
         let points = PERCENTILES.iter().zip(values).map(|((of, _), ns)| [*of, ns]).filter(|at| at[1] > 0.0).collect();
@@ -33,7 +33,7 @@ fn percentiles(rows: &[Row]) -> Option<StoryFigure> {
             "of the fixed piece of work; {}",
             if rows.len() <= MANY { "a line for each cpu" } else { "a line for each cpu or for several alike" }
         ),
-        across: Axis::of("share of the pieces that took at most so long", Scale::Logarithmic).named(names),
+        across: Axis::of("share of the pieces up to this duration", Scale::Logarithmic).named(names),
         up: Axis::of("ns", Scale::Logarithmic),
         series: rows.iter().map(line).collect(),
         ..Plot::default()
@@ -41,13 +41,13 @@ fn percentiles(rows: &[Row]) -> Option<StoryFigure> {
     StoryFigure::from_plot(
         "percentiles",
         plot,
-        "Lower is better. Lines that lie on each other are cpus that are alike; a line that rises earlier belongs to a cpu that \
-                  is interrupted more often, and one that rises higher to a cpu that is kept longer.",
+        "Lower is better. Lines that coincide are cpus that are alike. A line that rises earlier belongs to a cpu with more \
+         interruptions, and a line that rises higher to a cpu with longer ones.",
     )
 }
 
-fn beside(rows: &[Row]) -> Option<StoryFigure> {
-    let of = |name: &str, value: fn(&Row) -> f64| Series {
+fn beside(rows: &[SurveyRow]) -> Option<StoryFigure> {
+    let of = |name: &str, value: fn(&SurveyRow) -> f64| Series {
         name: name.to_owned(),
         marks: rows
             .iter()

@@ -49,10 +49,10 @@ pub fn watching(survey: &Survey) -> Vec<StoryPart> {
         let share = |of: u64| decimal(of as f64 * 100.0 / stalls as f64, 1);
         let (named, explained) = (sum(|stalls| stalls.named), sum(|stalls| stalls.explained));
         let text = match watch.event_source {
-            EventSource::Thread => format!("{} % of {} stalls explained", share(explained), whole(stalls)),
-            _ => format!("{} % of {} stalls named, {} % explained", share(named), whole(stalls), share(explained)),
+            EventSource::Thread => format!("{} % of {} stalls have a cause", share(explained), whole(stalls)),
+            _ => format!("{} % of {} stalls have a cause; {} % by name", share(explained), whole(stalls), share(named)),
         };
-        items.push(Line::new().plain(text));
+        items.push(Line::new().plain(glued(&text)));
         // The explained share depends on how quiet the host is, within the time that other tasks left.
         let is_guest = survey.machine.system.hypervisor.is_some() && watch.event_source != EventSource::Thread;
         let tasks = all().flat_map(|stalls| &stalls.causes).filter(|cause| cause.cause.is_task());

@@ -156,8 +156,8 @@ fn few_cpus_have_their_causes_one_by_one() {
     1    timer                      250   63.4   17   18   18       50
          every 10.00 ms             100   36.6   25   25   25
 
-    73.4 % of 3,004 stalls named, 100.0 % explained · the host took 0.25 % of the
-      time · watching makes the timer's stalls 1.03x [1.01, 1.05] as long
+    100.0 % of 3,004 stalls have a cause; 73.4 % by name · the host took 0.25 % of
+      the time · watching makes the timer's stalls 1.03x [1.01, 1.05] as long
 
     cpus 0,1: 100.0 Hz, R 1.00: this system's own timer, or the host's tick at the
       same rate
@@ -188,10 +188,11 @@ fn a_narrow_terminal_loses_no_share() {
     Hidden at this width: stalls, p99, share
       in handlers
 
-    73.4 % of 3,004 stalls named, 100.0 %
-      explained · the host took 0.25 % of
-      the time · watching makes the timer's
-      stalls 1.03x [1.01, 1.05] as long
+    100.0 % of 3,004 stalls have a cause;
+      73.4 % by name · the host took 0.25 %
+      of the time · watching makes the
+      timer's stalls 1.03x [1.01, 1.05] as
+      long
 
     cpus 0,1: 100.0 Hz, R 1.00: this
       system's own timer, or the host's tick
@@ -221,7 +222,7 @@ fn without_events_the_threads_own_accounts_tell_what_they_can() {
          another task     1.0    2.3  180  180  180
     1    interrupted      350  100.0   17   25   25
 
-    0.1 % of 3,004 stalls explained
+    0.1 % of 3,004 stalls have a cause
 
     Longest  each with its parts in µs
       180 µs  cpu 0 at 0.40 s  another task 178

@@ -53,7 +53,7 @@ pub enum CrewError {
     #[error("{0}")]
     Refused(SysError),
     /// A thread's cpus were changed by the thread or by another program.
-    #[error("thread {thread} was given {given}, and may now use {now}: it or somebody else has changed that")]
+    #[error("thread {thread} was given {given}, and may now use {now}: the program or another one changed that")]
     Changed {
         /// Number of the thread.
         thread: u32,

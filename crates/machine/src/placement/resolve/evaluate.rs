@@ -198,7 +198,7 @@ impl<'a> Evaluator<'a> {
     fn best(&mut self, count: usize, pool: &[u32], term: &Term) -> Result<Value> {
         let error = |what: String| PlacementError::new(term.at.clone(), what);
         let Some(worth) = self.context.worth else {
-            let what = format!("{term}: what these cpus are worth now is not known");
+            let what = format!("{term}: the worth of these cpus is not known now");
             return Err(error(what).hint("it is known on the machine itself, while it runs"));
         };
         let chosen = worth.best(count, pool).map_err(|what| error(format!("{term}: {what}")))?;

@@ -71,7 +71,7 @@ fn two_ways(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
         topic: Topic::Links,
         cpus: map.cpus.clone(),
         statement: format!(
-            "It matters which cpu begins: pairs{of_them} talk for {} {unit} one way and for {} the other ({ratio}).",
+            "It matters which cpu begins: pairs{of_them} talk in {} {unit} one way and in {} the other ({ratio}).",
             brief(cheaper.median_ns),
             brief(dearer.median_ns),
             unit = map.unit.word()
@@ -79,7 +79,7 @@ fn two_ways(classes: &[(usize, CostClass)], map: &LinkMap) -> Option<Finding> {
         advice: match map.provenance.origin {
             Origin::Imported { .. } => {
                 format!(
-                    "The file does not say why; memory that is near to one of the two does that. Measure this machine ({}) before you \
+                    "The file does not say why; memory near one of the two can cause this. Measure this machine ({}) before you \
                      place threads by it.",
                     suggested_command::links().mention()
                 )
@@ -269,7 +269,7 @@ fn dear_among_themselves(dear: &GroupLevel, classes: &[(usize, CostClass)], map:
         topic: Topic::Links,
         cpus: several.iter().flat_map(|group| group.iter()).collect(),
         statement: format!(
-            "Cpus {}{more} talk for more among themselves than with any others: {} {}, other cores {} ({}).",
+            "Cpus {}{more} talk more slowly among themselves than with any others: {} {}, other cores {} ({}).",
             named.join(" | "),
             brief(own.median_ns),
             map.unit.word(),
@@ -319,7 +319,7 @@ fn assumed(conclusions: &LinkConclusions, classes: &[(usize, CostClass)], map: &
                 classes.iter().filter(|(tier, _)| *tier == SAME_CORE).map(|(_, of)| of).collect();
             let cost = of_both_ways(&ways);
             Some(format!(
-                "{twos} twos of cpus talk for {cost} {unit}: assumed to be the SMT siblings of a core; {name}"
+                "{twos} pairs of cpus talk in {cost} {unit}: assumed to be the SMT siblings of a core; {name}"
             ))
         }
         (None, Some(groups)) => {
@@ -363,7 +363,7 @@ fn one_group(filled: &Filled, classes: &[(usize, CostClass)], map: &LinkMap) -> 
         if is_reported { format!(", although the kernel reports {caches} last-level caches") } else { String::new() };
     let others = if classes.iter().any(|(tier, _)| *tier == DEAR) { " other" } else { "" };
     Some(format!(
-        "groups: the costs show none{reported}; any two{others} cores talk for {median} {unit} (90 % of the pairs: \
+        "groups: the costs show none{reported}; any two{others} cores talk in {median} {unit} (90 % of the pairs: \
             {} to {})",
         brief(between.low_ns),
         brief(dearest.high_ns)

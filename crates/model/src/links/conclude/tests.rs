@@ -247,7 +247,7 @@ fn guesses_of_siblings_are_named() {
         found
             .no_difference
             .iter()
-            .any(|told| told.contains("8 twos of cpus talk for 8.0 ns: assumed to be the SMT siblings")),
+            .any(|told| told.contains("8 pairs of cpus talk in 8.0 ns: assumed to be the SMT siblings")),
         "{found:?}"
     );
     for factor in [0.5, 1.01, 2.0] {
@@ -350,7 +350,7 @@ fn two_costs_of_a_pair_are_not_averaged() {
     let two = vec![(format!("{words}, cheaper way"), 20.0, 66), (format!("{words}, dearer way"), 200.0, 66)];
     assert_eq!(of(&found), two);
     let said = format!("{found:?}");
-    assert!(found.no_difference[0].contains("talk for 20 and, the other way, 200 ns"), "{said}");
+    assert!(found.no_difference[0].contains("talk in 20 and, the other way, 200 ns"), "{said}");
     assert!(!said.contains("110"), "{said}");
     // Inside the caches alone.
     let inside = map(layout.machine(), |a, b| if a / 6 == b / 6 { ways(a, b) } else { 400.0 });
@@ -402,11 +402,11 @@ fn cores_that_are_dear_among_themselves_are_named() {
     let statement = statements(&found)[0];
     assert!(
         statement.starts_with(
-            "Cpus 16-19 | 20-23 talk for more among themselves than with any others: 50 ns, other cores 3"
+            "Cpus 16-19 | 20-23 talk more slowly among themselves than with any others: 50 ns, other cores 3"
         ),
         "{statement}"
     );
-    assert!(found.no_difference.iter().any(|told| told.contains("any two other cores talk for")), "{found:?}");
+    assert!(found.no_difference.iter().any(|told| told.contains("any two other cores talk in")), "{found:?}");
     // All efficiency cores alike; and no core that is dear.
     let dear = conclude(&hybrid(44.0)).dear.unwrap();
     assert_eq!(dear.groups.last(), Some(&"16-23".parse().unwrap()));
@@ -451,7 +451,7 @@ fn two_ways_are_a_finding_and_no_dear_group() {
         let found = conclude(&everywhere);
         let statement = statements(&found)[0];
         assert!(statement.starts_with("It matters which cpu begins: pairs"), "{statement}");
-        assert!(statement.contains("talk for 20 ns one way and for 200 the other (10x ["), "{statement}");
+        assert!(statement.contains("talk in 20 ns one way and in 200 the other (10x ["), "{statement}");
     }
 }
 

@@ -86,7 +86,7 @@ fn without_memory(costs: &[Cost]) -> Option<Finding> {
         return None;
     }
     let statement = format!(
-        "cpus {cpus} have no memory of their own: a load from the nearest costs {:.0} ns, {} what it costs cpus that have some.",
+        "cpus {cpus} have no memory of their own: a load from the nearest node takes {:.0} ns, {} the time on cpus with own memory.",
         nearest.median,
         effect.times()
     );
@@ -108,10 +108,10 @@ fn remote(costs: &[Cost]) -> Option<Result<Finding, String>> {
     }
     let dearest = far.iter().max_by(|one, other| one.1.median.total_cmp(&other.1.median))?;
     let statement = format!(
-        "Memory of another node costs {} that of the own: {:.0} ns, not {:.0}; at most {:.0} ns, from node {} by cpus {}.",
-        effect.times(),
+        "Memory of another node takes {:.0} ns instead of {:.0} ({}); at most {:.0} ns, from node {} by cpus {}.",
         others.median,
         own.median,
+        effect.times(),
         dearest.1.median,
         dearest.0.node,
         dearest.0.initiator
@@ -235,14 +235,15 @@ fn reported(map: &MemoryMap, conclusions: &MemoryConclusions) -> Vec<Finding> {
         }
         let effect = memory.ns.against(&before.last()?.ns, "latency", "the level before");
         let statement = format!(
-            "The system reports a last-level cache of {} MiB, but from {} MiB on a load costs as much as from memory: {:.0} ns, {} what it \
-             costs on the level before.",
+            "The system reports a last-level cache of {} MiB, but from {} MiB on a load takes as long as from memory: {:.0} ns, {} the \
+             time on the level before.",
             reported >> 20,
             memory.from_bytes >> 20,
             memory.ns.median,
             effect.times()
         );
-        let advice = "Do not count on it: the whole cache of the host is reported to a guest, which has a share of it.";
+        let advice =
+            "Do not count on it: the whole cache of the host is reported to a guest, which has only a share of it.";
         Some(finding(levels.alike.clone(), statement, advice, None, vec![effect]))
     };
     conclusions.levels.iter().filter_map(one).collect()
@@ -265,8 +266,8 @@ fn saturated(map: &MemoryMap, costs: &[Cost]) -> Option<Finding> {
         }
         let threads = if enough == 1 { "1 thread".to_owned() } else { format!("{enough} threads") };
         let statement = format!(
-            "One core streams {:.0} GB/s from node {}, {} of what its {cores} cores get together: more than {threads} of a program that \
-             streams gain nothing there.",
+            "One core streams {:.0} GB/s from node {}, {} the bandwidth of its {cores} cores together. More than {threads} of a \
+             streaming program gain nothing there.",
             one.gb_s.median,
             cost.node,
             effect.times()
@@ -290,14 +291,14 @@ fn siblings(map: &MemoryMap, costs: &[Cost]) -> Option<Result<Finding, String>> 
     let (cpus, times) = (&both.cpus, effect.times());
     if effect.low > MARGIN {
         return Some(Err(format!(
-            "SMT siblings do not share their core's bandwidth: cpus {cpus} read {times} what one does"
+            "SMT siblings do not share their core's bandwidth: cpus {cpus} read {times} as much as one of them"
         )));
     }
     if effect.high > MARGIN {
         return None;
     }
     let statement =
-        format!("SMT siblings share what a core can read from memory: cpus {cpus} read {times} what one of them does.");
+        format!("SMT siblings share their core's bandwidth: cpus {cpus} read {times} as much as one of them.");
     let command = try_on(&[Name::OnePerCore.word().to_owned()]);
     Some(Ok(finding(cpus.clone(), statement, "Try one thread on each core.", Some(command), vec![effect])))
 }
@@ -309,10 +310,10 @@ fn pages(costs: &[Cost]) -> Option<Finding> {
     let small = typical(costs.iter().filter(near).filter_map(|cost| cost.small_ns.as_ref()))?;
     let effect = small.against(&huge, "latency", "huge pages");
     let statement = format!(
-        "Small pages cost {} what huge pages cost where loads are spread over much memory: {:.0} ns, not {:.0}.",
-        effect.times(),
+        "With small pages, loads that are spread over much memory take {:.0} ns instead of {:.0} with huge pages ({}).",
         small.median,
-        huge.median
+        huge.median,
+        effect.times()
     );
     let cpus = costs.iter().fold(CpuSet::new(), |all, cost| all.union(&cost.initiator));
     let advice = "Let programs with much data use huge pages (madvise, or transparent_hugepage=always), and compare.";
@@ -325,15 +326,15 @@ fn under_load(conclusions: &MemoryConclusions) -> Option<Finding> {
     let (idle, knee) = (load.points.first()?, load.points.get(load.knee?)?);
     let effect = knee.ns.against(&idle.ns, "latency", "no load");
     let statement = format!(
-        "While cpus {} read {:.0} GB/s from node {}, a load of cpu {} costs {} what it costs alone: {:.0} ns, not {:.0}.",
+        "While cpus {} read {:.0} GB/s from node {}, a load of cpu {} takes {:.0} ns instead of {:.0} ({}).",
         load.loaders,
         knee.gb_s,
         load.node,
         load.cpu,
-        effect.times(),
         knee.ns.median,
-        idle.ns.median
+        idle.ns.median,
+        effect.times()
     );
-    let advice = "Keep programs that stream away from the node of those that wait for single loads.";
+    let advice = "Keep programs that stream away from the nodes of programs that wait for single loads.";
     Some(finding(load.loaders.clone(), statement, advice, None, vec![effect]))
 }

@@ -135,19 +135,19 @@ fn without_finding(survey: &Survey, quantity: Quantity, tests: &[(Vec<u32>, Test
 
 /// Explains why a certain difference is no finding.
 fn no_finding(quantity: Quantity, cpu: u32, effect: &Effect) -> String {
+    let (against, margin) = (&effect.against, least(quantity));
     let differs = match quantity {
         Quantity::Median => words::slower(effect),
         _ => effect.times(),
     };
-    let margin = least(quantity);
-    let but = if effect.beyond() < quantity.margin() {
-        format!("by less than {margin}")
+    if effect.beyond() < quantity.margin() {
+        format!("cpu {cpu} differs from {against} ({differs}), but by less than {margin}")
     } else if effect.low <= 1.0 && effect.high >= 1.0 {
-        "in some rounds one way and in others the other".to_owned()
+        format!("cpu {cpu} differs from {against} ({differs}), in some rounds one way and in others the other")
     } else {
-        format!("the interval straddles the margin of {margin}")
-    };
-    format!("cpu {cpu} differs from {} ({differs}), but {but}", effect.against)
+        let most = quantity.ratio_words(effect.beyond());
+        format!("cpu {cpu} may differ from {against} by up to {most}; {margin} would matter")
+    }
 }
 
 /// Formats the margin for people.
@@ -270,12 +270,12 @@ mod tests {
         let straddling = effect(Quantity::InterruptRate, 1.16, 1.10, 1.26);
         assert_eq!(
             no_finding(Quantity::InterruptRate, 0, &straddling),
-            "cpu 0 differs from cpu 1 (1.16x [1.10, 1.26]), but the interval straddles the margin of 1.25x"
+            "cpu 0 may differ from cpu 1 by up to 1.3x; 1.25x would matter"
         );
         let unsure = effect(Quantity::Tail, 1.29, 0.83, 1.69);
         assert_eq!(
             no_finding(Quantity::Tail, 0, &unsure),
-            "cpu 0 differs from cpu 1 (1.29x [0.83, 1.69]), but in some rounds one way and in others the other"
+            "cpu 0 differs from cpu 1 (1.29x [0.83, 1.69]), in some rounds one way and in others the other"
         );
     }
 }

@@ -78,7 +78,7 @@ pub fn answer(cpu: u32, asked: &[Asked]) -> Option<FirstCpu> {
     } else if !better.is_empty() {
         (Answer::No, format!("No, it is better: {}.", better.join(", ")))
     } else {
-        (Answer::No, format!("No; differences are excluded beyond {}.", excluded.join(", ")))
+        (Answer::No, format!("No. If it is worse at all, then by less than {}.", excluded.join(", ")))
     };
     Some(FirstCpu { cpu, is_worse, answer })
 }
@@ -88,5 +88,5 @@ fn too_few_rounds(asked: &[Asked]) -> Option<String> {
     let few: Vec<&Asked> = asked.iter().filter(|asked| asked.effect.is_none()).collect();
     let needs_s = few.iter().filter_map(|asked| asked.needs_s).max_by(f64::total_cmp)?;
     let names: Vec<&str> = few.iter().map(|asked| asked.quantity.words()).collect();
-    Some(format!("too few rounds compare {} ({} would be enough)", names.join(", "), words::about(needs_s)))
+    Some(format!("too few rounds for {} ({} would be enough)", names.join(", "), words::about(needs_s)))
 }

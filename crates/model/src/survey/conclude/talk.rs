@@ -35,7 +35,7 @@ pub fn conclude(survey: &Survey, conclusions: &mut Conclusions) {
                 conclusions.no_difference.push(format!("links: {} costs {} {}", words[0], effect.times(), words[1]));
             }
             Some(effect) => conclusions.undecided.push(format!(
-                "links: {} costs {} {}; the interval straddles the margin of {MARGIN}x",
+                "links: {} costs {} {}; from {MARGIN}x on it would matter",
                 words[0],
                 effect.times(),
                 words[1]

@@ -241,7 +241,7 @@ fn drawn(map: &LinkMap, conclusions: &LinkConclusions, by_group: bool) -> Vec<St
                    Predicted costs are pale.";
     let figure = StoryFigure {
         name: "map",
-        title: "What talking between each two cpus costs".to_owned(),
+        title: "Cost of talking between each two cpus".to_owned(),
         caption: caption.to_owned(),
         picture: FigurePicture::Heat(Box::new(heat.clone()), text),
     };
@@ -281,7 +281,7 @@ pub fn picture(map: &LinkMap, filled: &Filled, conclusions: &LinkConclusions, by
 /// Returns the sentence before the findings.
 fn remark(conclusions: &LinkConclusions, unit: Unit) -> Option<String> {
     if conclusions.unfinished {
-        return Some("Nothing yet: not all pairs were visited from which groups are concluded.".into());
+        return Some("Too short to conclude groups: not all pairs were visited. Use a larger --budget.".into());
     }
     let is_empty = conclusions.findings.is_empty() && conclusions.groups.is_none();
     is_empty.then(|| nothing_found(conclusions, unit.word()))

@@ -43,7 +43,7 @@ fn latency(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<StoryFigu
 
 fn bandwidth(map: &MemoryMap, conclusions: &MemoryConclusions) -> Option<StoryFigure> {
     let title = "Bandwidth from each node's memory";
-    let words = "what all cores of a last-level cache read together".to_owned();
+    let words = "read by all cores of a last-level cache together".to_owned();
     Some(StoryFigure {
         name: "bandwidth",
         title: title.to_owned(),
@@ -95,7 +95,7 @@ fn loaded(loads: &[Load]) -> Option<StoryFigure> {
     let plot = Plot {
         title: "Latency under load".to_owned(),
         subtitle: "of a load of one cpu while others read from the same node".to_owned(),
-        across: Axis::of("what the others read, GB/s", Scale::Linear),
+        across: Axis::of("read by the others, GB/s", Scale::Linear),
         up: Axis::of("ns a load", Scale::Linear),
         series: loads.iter().map(line).collect(),
         ..Plot::default()

@@ -48,7 +48,7 @@ pub fn identities(numbers: &[u32]) -> Result<Vec<LiveProcess>, Failure> {
 
 fn nothing(what: &str) -> Failure {
     Failure::unavailable(format!("there is no {what} that can be placed")).next(format!(
-        "{} shows what a process has, and what limits it.",
+        "{} shows the cpus of a process, and its limits.",
         suggestion::mention(&suggested_command::keep_why("PID"))
     ))
 }

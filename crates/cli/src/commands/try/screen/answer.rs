@@ -11,7 +11,7 @@ use corewise_model::experiment::{
 use corewise_model::quantity::QuotedQuantity;
 use corewise_model::trial::{Arm, ArmMemory, Live};
 
-use super::gain::{gain_in, interval, interval_in, percent, size, size_in};
+use super::gain::{gain_in, interval, interval_in, interval_words, percent, size, size_in};
 use super::parts;
 use super::questions::{against, place_of, slow};
 use super::standings::significant;
@@ -185,7 +185,7 @@ fn undecided(shown: Shown<'_>, more_runs: Option<u32>) -> Line {
         }
         let name = named(&shown.experiment.arms[arm].spoken());
         let what = shown.experiment.policy.what;
-        format!(" Best so far: {name}, {} {}.", gain_in(what, effect.estimate), interval_in(what, effect))
+        format!(" Best so far: {name}, {} {}.", gain_in(what, effect.estimate), interval_words(what, effect))
     });
     let more = more_runs.map_or(String::new(), |more| {
         format!(

@@ -203,7 +203,7 @@ fn warnings(shown: Shown<'_>) -> Vec<Line> {
     if let Some(stretch) = shown.experiment.stretch {
         let of = stretch.of.map_or(String::new(), |number| format!(" It confirms experiment {number}."));
         lines.push(warn(&format!(
-            "each trial is {} in a row, of which the first {} do not count: what the other placement left behind wears off.{of}",
+            "each trial is {} in a row. The first {} do not count, so that effects of the other placement wear off.{of}",
             count(stretch.runs as usize, "run"),
             stretch.skipped
         )));
@@ -246,7 +246,7 @@ fn slots(shown: Shown<'_>, live: &Live) -> Vec<String> {
     let is_said = !matches!(shown.standing.verdict, Verdict::Undecided { .. } | Verdict::Unsound { .. });
     if is_said && shown.experiment.stretch.is_none() {
         let what = format!(
-            "this holds for slots of {}: what builds up or wears off more slowly (heat, caches, connections) was not seen.",
+            "this holds for slots of {}: slower effects (heat, caches, connections) were not seen.",
             seconds(slot_s)
         );
         let next = match shown.standing.verdict {
@@ -259,9 +259,7 @@ fn slots(shown: Shown<'_>, live: &Live) -> Vec<String> {
     }
     if shown.experiment.workload.metric.reading.as_ref().is_some_and(|reading| reading.kind.is_proxy()) {
         let name = named(&shown.experiment.workload.metric.name);
-        notes.push(format!(
-            "{name} is a proxy: it says nothing of what the processes get done. Confirm with a metric of theirs."
-        ));
+        notes.push(format!("{name} measures time, not work done; confirm with your own metric."));
     }
     let [worse_s, all_s] = worse_s(shown.trials, shown.standing);
     if worse_s > 0.0 {

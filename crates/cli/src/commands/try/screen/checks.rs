@@ -21,12 +21,14 @@ pub fn lines(shown: Shown<'_>) -> Vec<Line> {
     if let Some(carry) = &checks.carry_over {
         let name = shown.experiment.arms.get(carry.after_arm).map_or_else(String::new, |arm| named(&arm.spoken()));
         let fires = checks.doubts.iter().any(|doubt| matches!(doubt, Doubt::CarryOver(_)));
-        items.push(format!(
-            "{what} right after {name} differed most: {} ({} SE{})",
-            size(carry.slower),
-            decimal(carry.standard_errors.abs(), 1),
-            if fires { "" } else { ", below the alarm level" }
-        ));
+        items.push(match fires {
+            true => format!(
+                "{what} right after {name} differed most: {} ({} SE)",
+                size(carry.slower),
+                decimal(carry.standard_errors.abs(), 1)
+            ),
+            false => format!("no carry-over from {name}"),
+        });
     }
     if checks.outliers > 0 {
         items.push(count(checks.outliers as usize, "outlier"));

@@ -75,8 +75,8 @@ pub fn effects(shown: Shown<'_>) -> Option<StoryFigure> {
     StoryFigure::from_plot(
         "effects",
         plot,
-        "To the right is better. An interval that lies wholly right of “equal” is proven to be better, and worth a change where the \
-                  estimate is beyond “margin”; one that goes on to the edge has no end yet: that takes more runs.",
+        "To the right is better. An interval wholly right of “equal” is proven to be better. It is worth a change if the \
+         estimate is beyond “margin”. An interval that reaches the edge has no end yet, and needs more runs.",
     )
 }
 

@@ -59,6 +59,14 @@ pub fn interval_in(what: What, effect: &Effect) -> String {
     }
 }
 
+/// Formats like [`interval_in`] for a sentence: an interval without ends is named as such.
+pub fn interval_words(what: What, effect: &Effect) -> String {
+    match (effect.low, effect.high) {
+        (None, None) => "(too few runs for an interval)".to_owned(),
+        _ => interval_in(what, effect),
+    }
+}
+
 fn factor(ratio: f64) -> String {
     format!("{}x", decimal(ratio, digits(ratio)))
 }

@@ -77,18 +77,17 @@ pub fn sentences(shown: &Results<'_>) -> Vec<Line> {
     for (arm, described) in shown.arms.iter().enumerate().skip(1) {
         let Decided { better, worse, failed } = shown.decided(arm);
         let failed = if failed > 0 { format!(", failed in {failed}") } else { String::new() };
-        let in_numbers = |mean: &MeanEffect| {
-            format!("of {} {} {}", mean.experiments, gain(mean.effect.estimate), interval(&mean.effect))
-        };
+        let in_numbers = |mean: &MeanEffect| format!("{} {}", gain(mean.effect.estimate), interval(&mean.effect));
         let mean = shown.mean(None, arm).map_or(String::new(), |mean| {
             if mean.experiments == tried {
-                return format!("; geometric mean {} {}", gain(mean.effect.estimate), interval(&mean.effect));
+                return format!("; geometric mean {}", in_numbers(&mean));
             }
-            format!("; geometric mean {}, without those in which it failed", in_numbers(&mean))
+            format!("; geometric mean of the {} finished {}", mean.experiments, in_numbers(&mean))
         });
         let doubtful = shown.mean_with_doubtful(None, arm);
-        let doubtful =
-            doubtful.map_or(String::new(), |mean| format!("; with those in doubt (!) {}", in_numbers(&mean)));
+        let doubtful = doubtful.map_or(String::new(), |mean| {
+            format!("; with the doubtful ones (!), mean of {} {}", mean.experiments, in_numbers(&mean))
+        });
         let text = format!(
             "{}: better by {margin} or more in {better} of {}, worse in {worse}{failed}{mean}{doubtful}.",
             named(&described.spoken()),

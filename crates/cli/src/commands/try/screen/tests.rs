@@ -228,7 +228,7 @@ fn no_difference_is_an_answer() {
 fn what_is_not_decided_says_what_would_decide_it() {
     assert_snapshot!(made(&[0.05, 0.0], &RunNoise::Typical, 5, 4).at(100), @r"
     Not decided after 12 runs; until it is, leave it to the operating system. Best so far: all - core:0,
-    +6.4 % […, …]. About 8 more runs would decide it.
+    +6.4 % (too few runs for an interval). About 8 more runs would decide it.
         corewise try --resume=3
 
     placement     cpus  runs  median   vs OS     interval                 verdict

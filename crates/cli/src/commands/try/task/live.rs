@@ -84,7 +84,7 @@ fn source(typed: &TryArguments) -> Result<Source, Failure> {
 /// Returns the deciding metric.
 pub fn primary(typed: &TryArguments) -> Result<Metric, Failure> {
     let Some(text) = &typed.metric else {
-        return Err(Failure::usage("running processes need --metric: what of them is the number to compare?").next(
+        return Err(Failure::usage("running processes need --metric, which names the number to compare").next(
             "For example: --sample http://localhost:9113/metrics --metric requests_total; or --metric run-delay, which needs no --sample",
         ));
     };

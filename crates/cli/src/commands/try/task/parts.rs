@@ -89,7 +89,7 @@ impl PartsTask {
             task.thread_roles.push(ThreadRole { name, pattern });
         }
         if services.is_empty() && !task.thread_roles.is_empty() && !is_live(typed) {
-            return Err(Failure::usage("--role needs --start, or running processes: which threads are meant?"));
+            return Err(Failure::usage("--role needs the threads of a service (--start) or of running processes"));
         }
         check_names(&services, &task.thread_roles)?;
         if !services.is_empty() {
@@ -167,7 +167,7 @@ fn add_question(text: &str, services: &mut [Service]) -> Result<(), Failure> {
     let question = if at.is_some() { rest } else { text };
     let last = services.len().checked_sub(1);
     let Some(service) = at.or(last).and_then(|at| services.get_mut(at)) else {
-        return Err(Failure::usage("--ready needs --start: what is to be ready?"));
+        return Err(Failure::usage("--ready needs --start, which names the service"));
     };
     if let Some(other) = service.ready.replace(question.to_owned()) {
         return Err(Failure::usage(format!("--ready: {} has two commands, `{other}` and `{question}`", service.name))

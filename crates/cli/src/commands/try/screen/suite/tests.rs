@@ -302,12 +302,12 @@ fn means_are_told_with_and_without_what_is_in_doubt() {
     let gains = [[0.10, -0.2], [0.08, 0.0], [0.30, -0.1]];
     let sentence = |results| with(results, |shown| story(shown).at(200).plain().lines().nth(1).unwrap().to_owned());
     let sound = sentence(results(gains, 12));
-    assert!(sound.contains("3 of 3") && !sound.contains("in doubt"), "{sound}");
+    assert!(sound.contains("3 of 3") && !sound.contains("doubtful"), "{sound}");
     let mut results = results(gains, 12);
     let RowResult::Tried(last) = &mut results[2] else { panic!("it was tried") };
     last.standing.verdict = Verdict::Unsound { why: vec![Doubt::BaselineFails { failures: 2 }] };
     let doubted = sentence(results);
-    let [without, with] = doubted.split("; with those in doubt (!) of 3 ").collect::<Vec<_>>()[..] else {
+    let [without, with] = doubted.split("; with the doubtful ones (!), mean of 3 ").collect::<Vec<_>>()[..] else {
         panic!("no second mean: {doubted}")
     };
     assert!(without.contains("2 of 2 benchmarks") && without.contains("geometric mean +9."), "{doubted}");
@@ -326,7 +326,7 @@ fn a_placement_that_fails_is_not_pinned() {
     });
     assert_snapshot!(told, @r"
     It depends on the program. all - core:0 is better over 2 benchmarks, but fails in 1: pin the 2 that gain.
-    all - core:0: better by 3 % or more in 2 of 3 benchmarks, worse in 0, failed in 1; geometric mean of 2 +34.9 % [33.7, 36.3], without those in which it failed.
+    all - core:0: better by 3 % or more in 2 of 3 benchmarks, worse in 0, failed in 1; geometric mean of the 2 finished +34.9 % [33.7, 36.3].
     ");
 }
 

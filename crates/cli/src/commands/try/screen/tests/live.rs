@@ -49,8 +49,8 @@ fn a_winner_of_slots_is_applied_to_what_runs_and_to_what_will() {
     all - core:0    30     12     88,515  +10.8 %  ↑  [4.7, 13.0]        │ ├──●┤  wins
     vcache          16      2     72,540  -10.7 %  ?       […, …]  ●────────────  behind, given up
 
-    Note: this holds for slots of 300 ms: what builds up or wears off more slowly (heat, caches,
-      connections) was not seen. `--confirm` tries slots that are 20 times as long.
+    Note: this holds for slots of 300 ms: slower effects (heat, caches, connections) were not seen.
+      `--confirm` tries slots that are 20 times as long.
     Note: 600 ms of 7.8 s of slots were spent on placements that look worse.
 
     Checks: ops_total: more is better · 12 blocks, seed 3 · stored as experiment 3
@@ -69,7 +69,7 @@ fn every_sentence_about_slots_is_in_every_form() {
 #[test]
 fn a_proxy_is_called_one() {
     let screen = of_slots(&[0.1], Kind::CpuTime).at(100).replace('\n', " ");
-    assert!(screen.contains("is a proxy"), "{screen}");
+    assert!(screen.contains("measures time, not work done"), "{screen}");
 }
 
 #[test]

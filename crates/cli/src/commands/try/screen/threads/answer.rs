@@ -1,13 +1,13 @@
 //! The answers in words: the number of threads, pinned or not, and the commands that apply them.
 
-use corewise_model::experiment::{ArmState, ArmVerdict, Cell, Doubt, Effect, Standing, Verdict};
+use corewise_model::experiment::{ArmState, ArmVerdict, Cell, Doubt, Effect, Standing, Verdict, What};
 use corewise_model::trial::ThreadsReport;
 
 use super::pinned::{is_better, sentences};
 use super::{counted, threads};
 use crate::commands::r#try::screen::Shown;
 use crate::commands::r#try::screen::answer::{better, doubt_in_words, resume};
-use crate::commands::r#try::screen::gain::{gain, interval, percent};
+use crate::commands::r#try::screen::gain::{gain, interval_words, percent};
 use crate::draw::number::count;
 use crate::draw::suggestion::{self, in_shell, words_in_shell};
 use crate::draw::text::{Line, Tone};
@@ -125,7 +125,7 @@ fn undecided(shown: Shown<'_>, report: &ThreadsReport, standing: &Standing, more
     let best =
         alive.filter_map(|arm| Some((arm.arm, arm.effect?))).max_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
     let best = best.filter(|(_, effect)| effect.estimate > 0.0).map_or(String::new(), |(arm, effect)| {
-        let found = format!("{} {}", gain(effect.estimate), interval(&effect));
+        let found = format!("{} {}", gain(effect.estimate), interval_words(What::Typical, &effect));
         format!(" Best so far: {}, {found}.", threads(of_arm(shown, arm)))
     });
     let more =

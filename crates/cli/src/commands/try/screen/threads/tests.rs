@@ -162,8 +162,8 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
     One thread keeps its cpu busy (100 %; 100 % to 100 % in 8 runs): more threads than cpus cannot gain by filling
       waits.
 
-    Checks: runs right after 64 threads differed most: 0.4 % (1.6 SE, below the alarm level) · two questions,
-      pinned or not and how many, with an error rate of 5 % each · 8 blocks, seed 42 · stored as experiment 3
+    Checks: no carry-over from 64 threads · two questions, pinned or not and how many, with an error rate of 5 %
+      each · 8 blocks, seed 42 · stored as experiment 3
     ");
     assert_snapshot!(made.at(60), @r"
     Leave it at 32 threads (one per cpu): no other number is 3 %
@@ -202,10 +202,9 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
       runs): more threads than cpus cannot gain by filling
       waits.
 
-    Checks: runs right after 64 threads differed most: 0.4 %
-      (1.6 SE, below the alarm level) · two questions, pinned or
-      not and how many, with an error rate of 5 % each · 8
-      blocks, seed 42 · stored as experiment 3
+    Checks: no carry-over from 64 threads · two questions,
+      pinned or not and how many, with an error rate of 5 % each
+      · 8 blocks, seed 42 · stored as experiment 3
     ");
     let text = markdown::story(&story(made.shown(), Vec::new()), None);
     // The date is that of the time zone.
@@ -233,7 +232,7 @@ fn leaving_it_at_one_per_cpu_is_an_answer() {
 
     ### Checks and notes
 
-    - Checks: runs right after 64 threads differed most: 0.4 % (1.6 SE, below the alarm level) · two questions, pinned or not and how many, with an error rate of 5 % each · 8 blocks, seed 42 · stored as experiment 3
+    - Checks: no carry-over from 64 threads · two questions, pinned or not and how many, with an error rate of 5 % each · 8 blocks, seed 42 · stored as experiment 3
 
     Make it again:
 
@@ -273,8 +272,7 @@ fn more_threads_than_cpus_may_win() {
       8 runs) and waits for the rest: about 1.3 threads per cpu could keep the cpus busy (41 threads on
       32 cpus).
 
-    Checks: runs right after 16 threads differed most: 0.4 % (2.2 SE, below the alarm level) · 8 blocks,
-      seed 1 · stored as experiment 3
+    Checks: no carry-over from 16 threads · 8 blocks, seed 1 · stored as experiment 3
     ");
 }
 
@@ -320,9 +318,8 @@ fn pinning_may_be_better_at_some_counts() {
     Note: 4 threads on spread(4, llc) was better than that by 16.2 % in the blocks that had both, but
       this experiment does not test that pair.
 
-    Checks: runs right after 4 threads differed most: 0.3 % (1.6 SE, below the alarm level) · 1 outlier
-      · two questions, pinned or not and how many, with an error rate of 5 % each · 8 blocks, seed 1 ·
-      stored as experiment 3
+    Checks: no carry-over from 4 threads · 1 outlier · two questions, pinned or not and how many, with
+      an error rate of 5 % each · 8 blocks, seed 1 · stored as experiment 3
     ");
 }
 
@@ -388,8 +385,7 @@ fn failures_are_said() {
     2 failed runs of 64 threads: exit status 1
         no memory
 
-    Checks: runs right after 1 thread differed most: 0.7 % (1.8 SE, below the alarm level) · 8 blocks,
-      seed 5 · stored as experiment 3
+    Checks: no carry-over from 1 thread · 8 blocks, seed 5 · stored as experiment 3
     ");
 }
 
@@ -439,8 +435,7 @@ fn one_count_and_pinned_alone_are_tables_too() {
     One thread keeps its cpu busy (99 %; 99 % to 100 % in 8 runs): more threads than cpus cannot gain by
       filling waits.
 
-    Checks: runs right after 1 thread on spread(1, llc) differed most: 0.3 % (0.8 SE, below the alarm
-      level) · 8 blocks, seed 5 · stored as experiment 3
+    Checks: no carry-over from 1 thread on spread(1, llc) · 8 blocks, seed 5 · stored as experiment 3
     ");
 }
 

@@ -1,32 +1,12 @@
-//! All conclusions from a survey, topic by topic.
+//! A survey as it is stored and listed.
 
-use super::{Conclusions, causes, cpus, groups, stolen, talk};
+use super::{Conclusions, conclude};
 use crate::artifact::{Artifact, Origin, check_numbers, count};
 use crate::finding::CONFIDENCE;
 use crate::followed::Followed;
 use crate::stats::order::{median, median_interval};
 use crate::survey::{CpuObservation, Provenance};
 use crate::{Survey, links};
-
-/// Draws conclusions from a survey: each finding has a test on rounds behind it, and tests without a difference are
-/// also listed.
-pub fn conclude(survey: &Survey) -> Conclusions {
-    let mut conclusions = Conclusions {
-        findings: Vec::new(),
-        no_difference: Vec::new(),
-        undecided: Vec::new(),
-        longer_s: None,
-        link_classes: links::classes(&survey.machine, &survey.links),
-        quiet: survey.cpus.iter().map(|seen| seen.cpu).collect(),
-        first_cpu: None,
-    };
-    cpus::conclude(survey, &mut conclusions);
-    groups::conclude(survey, &mut conclusions);
-    talk::conclude(survey, &mut conclusions);
-    stolen::conclude(survey, &mut conclusions);
-    causes::conclude(survey, &mut conclusions);
-    conclusions
-}
 
 impl Artifact for Survey {
     const KIND: &'static str = "survey";

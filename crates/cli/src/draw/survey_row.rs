@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use corewise_machine::counts::Counted;
 use corewise_machine::{CpuSet, Level};
 
-use super::{Conclusions, quantity};
-use crate::Survey;
-use crate::finding::Topic;
-use crate::stats::order::{median, spread};
-use crate::survey::{CpuObservation, CpuRound, FrequencySource, Tail};
+use corewise_model::Survey;
+use corewise_model::finding::Topic;
+use corewise_model::stats::order::{median, spread};
+use corewise_model::survey::conclude::{Conclusions, interrupts_per_second};
+use corewise_model::survey::{CpuObservation, CpuRound, FrequencySource, Tail};
 
 /// Maximum number of surveyed cpus with a row for each.
 const FEW_CPUS: usize = 16;
@@ -20,7 +20,7 @@ const FEW_LLCS: usize = 8;
 
 /// A table row: one cpu, or the medians of several.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct SurveyRow {
     /// Its cpus.
     pub cpus: CpuSet,
     /// Their durations: median over rounds, then over cpus; the last ones (p99.99 and beyond) over all pieces, of the
@@ -45,16 +45,16 @@ pub struct Row {
     /// Voluntary and involuntary switches of the thread per second.
     pub switch_rates: (f64, f64),
     /// Shares of the time, 0 to 1: user, system, off the cpu, and stolen if the kernel reports it.
-    pub shares: Shares,
+    pub shares: TimeShares,
     /// Findings about these cpus: the quantity, and true if they are better in it than their peers.
     pub marks: Vec<(String, bool)>,
     /// Durations as clock ticks and counts, over all rounds and cpus of the row.
     pub counts: Vec<(u64, u64)>,
 }
 
-/// Shares of the time of the visits, 0 to 1.
+/// TimeShares of the time of the visits, 0 to 1.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shares {
+pub struct TimeShares {
     /// In user mode.
     pub user: f64,
     /// In the kernel.
@@ -70,8 +70,8 @@ pub struct Shares {
 }
 
 /// Returns the rows of a survey, by their lowest cpu.
-pub fn rows(survey: &Survey, conclusions: &Conclusions) -> Vec<Row> {
-    let single: Vec<Row> = survey.cpus.iter().map(|cpu| row_of(cpu, survey.clock.step_ns, conclusions)).collect();
+pub fn survey_rows(survey: &Survey, conclusions: &Conclusions) -> Vec<SurveyRow> {
+    let single: Vec<SurveyRow> = survey.cpus.iter().map(|cpu| row_of(cpu, survey.clock.step_ns, conclusions)).collect();
     if single.len() <= FEW_CPUS {
         return single;
     }
@@ -99,11 +99,11 @@ impl Tolerance {
         Self { steady: self.steady * 1.05, restless: self.restless * self.restless }
     }
 
-    fn alike(self, a: &Row, b: &Row) -> bool {
+    fn alike(self, a: &SurveyRow, b: &SurveyRow) -> bool {
         // A figure measured on neither cpu does not separate them.
         let near =
             |a: f64, b: f64, ratio: f64| a.max(b) <= a.min(b) * ratio || a.max(b) < 1.0 || (a.is_nan() && b.is_nan());
-        let clock = |row: &Row| row.frequency.map_or(0.0, |(gigahertz, _)| gigahertz * 1e3);
+        let clock = |row: &SurveyRow| row.frequency.map_or(0.0, |(gigahertz, _)| gigahertz * 1e3);
         let steady = [
             (a.tail.p50_ns, b.tail.p50_ns),
             (a.tail.p90_ns, b.tail.p90_ns),
@@ -134,7 +134,7 @@ fn class(survey: &Survey, conclusions: &Conclusions, cpu: u32) -> String {
 }
 
 /// Puts each cpu into the first group with a similar first member.
-fn gather(single: &[Row], classes: &[String], tolerance: Tolerance) -> Vec<Vec<usize>> {
+fn gather(single: &[SurveyRow], classes: &[String], tolerance: Tolerance) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for index in 0..single.len() {
         let fits = |group: &&mut Vec<usize>| {
@@ -148,7 +148,7 @@ fn gather(single: &[Row], classes: &[String], tolerance: Tolerance) -> Vec<Vec<u
     groups
 }
 
-fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions) -> Row {
+fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions) -> SurveyRow {
     let rounds = &observation.rounds;
     let elapsed: f64 = rounds.iter().map(|round| round.elapsed_s).sum();
     let per_round = |of: fn(&Tail) -> f64| rounds.iter().map(|round| of(&round.tail)).collect::<Vec<f64>>();
@@ -162,14 +162,14 @@ fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions)
     let total = |rates: &Option<Vec<(String, f64)>>| {
         rates.as_ref().map_or(f64::NAN, |rates| rates.iter().map(|(_, rate)| rate).sum())
     };
-    Row {
+    SurveyRow {
         cpus: CpuSet::of(observation.cpu),
         tail: middle_tail(observation, step_ns),
         p50_spread_ns: spread(&per_round(|tail| tail.p50_ns)),
         p99_9_spread_ns: spread(&per_round(|tail| tail.p99_9_ns)),
         frequency: (!gigahertz.is_empty()).then(|| (median(&gigahertz), estimate)),
         frequency_spread: spread(&gigahertz),
-        interrupt_rate: quantity::interrupts_per_second(rounds),
+        interrupt_rate: interrupts_per_second(rounds),
         sources: interrupts.unwrap_or_default(),
         softirq_rate: total(&softirqs),
         softirq_sources: softirqs.unwrap_or_default(),
@@ -177,7 +177,7 @@ fn row_of(observation: &CpuObservation, step_ns: f64, conclusions: &Conclusions)
             rate(rounds.iter().map(|round| round.thread.voluntary_switches).sum()),
             rate(rounds.iter().map(|round| round.thread.involuntary_switches).sum()),
         ),
-        shares: Shares {
+        shares: TimeShares {
             user: share(|round| round.thread.user_s),
             system: share(|round| round.thread.system_s),
             off_cpu: share(|round| round.thread.off_cpu_s),
@@ -251,17 +251,17 @@ fn marks(conclusions: &Conclusions, cpu: u32) -> Vec<(String, bool)> {
 }
 
 /// Merges several cpus into one row: the median of each figure, and the worst maximum.
-fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
-    let members: Vec<&Row> = group.iter().map(|&index| &single[index]).collect();
+fn merged(survey: &Survey, single: &[SurveyRow], group: &[usize]) -> SurveyRow {
+    let members: Vec<&SurveyRow> = group.iter().map(|&index| &single[index]).collect();
     if let [only] = members.as_slice() {
         return (*only).clone();
     }
-    let middle = |of: &dyn Fn(&Row) -> f64| median(&members.iter().map(|row| of(row)).collect::<Vec<f64>>());
+    let middle = |of: &dyn Fn(&SurveyRow) -> f64| median(&members.iter().map(|row| of(row)).collect::<Vec<f64>>());
     let known = |value: f64| value.is_finite().then_some(value);
-    let worst = |of: fn(&Row) -> f64| members.iter().map(|row| of(row)).fold(f64::NAN, f64::max);
+    let worst = |of: fn(&SurveyRow) -> f64| members.iter().map(|row| of(row)).fold(f64::NAN, f64::max);
     let cpus: CpuSet = members.iter().flat_map(|row| row.cpus.iter()).collect();
     let estimate = members.iter().any(|row| row.frequency.is_some_and(|(_, estimate)| estimate));
-    Row {
+    SurveyRow {
         tail: Tail {
             count: members.iter().map(|row| row.tail.count).sum(),
             mean_ns: middle(&|row| row.tail.mean_ns),
@@ -284,7 +284,7 @@ fn merged(survey: &Survey, single: &[Row], group: &[usize]) -> Row {
         softirq_rate: middle(&|row| row.softirq_rate),
         softirq_sources: group_rates(survey, &cpus, |round| round.softirqs.as_ref()),
         switch_rates: (middle(&|row| row.switch_rates.0), middle(&|row| row.switch_rates.1)),
-        shares: Shares {
+        shares: TimeShares {
             user: middle(&|row| row.shares.user),
             system: middle(&|row| row.shares.system),
             off_cpu: middle(&|row| row.shares.off_cpu),
